@@ -124,3 +124,9 @@ export const HTTP_PRICE = 0;
 export function describeOwnRevision({ account_id: _, mcp, ...row }: ToolRevisionRow): ToolRevision {
   return { ...row, kind: mcp === null ? "http" : "mcp", price_sar: HTTP_PRICE };
 }
+
+/** Describes a tool as the engine reads it; how it is called depends on its kind. */
+export function describeCallable(tool: StoredRevision) {
+  const { name, description, risk, revision, external_content, timeout_ms, parameters } = tool;
+  return { name, description, risk, revision, external_content, timeout_ms, parameters };
+}

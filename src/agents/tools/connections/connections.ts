@@ -213,6 +213,15 @@ export interface CredentialsOptions {
   egress: Pick<GuardedEgress, "request">;
 }
 
+/** The header that carries the secret of a connection. */
+export function writeSecret({
+  header_name,
+  secret,
+}: Pick<ConnectionCredentials, "header_name" | "secret">): Record<string, string> {
+  if (header_name === null) return { authorization: `Bearer ${secret}` };
+  return { [header_name.toLowerCase()]: secret };
+}
+
 const SECRET_PROBLEMS = {
   missing: "Its connection has no secret.",
   unavailable: "The secrets of connections cannot be read now.",

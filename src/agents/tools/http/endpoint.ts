@@ -8,7 +8,11 @@ import type {
 } from "../../../net/index.ts";
 import { writeCanonical } from "../../../platform/json.ts";
 import { shorten } from "../../../platform/text.ts";
-import type { ConnectionCredentials, OpenCredentials } from "../connections/connections.ts";
+import {
+  type ConnectionCredentials,
+  type OpenCredentials,
+  writeSecret,
+} from "../connections/connections.ts";
 import {
   failure,
   type Tool,
@@ -17,13 +21,13 @@ import {
   type ToolUse,
 } from "../contract.ts";
 import { isCompressed, isTextType, isUtf8, readCharset, readMediaType } from "../page/content.ts";
-import type { StoredRevision } from "../revision.ts";
+import { describeCallable, type StoredRevision } from "../revision.ts";
 import { scrub } from "./scrub.ts";
 
 const REPLY_BYTES_MAX = 1024 * 1024;
 /** Maximum text of a failure, whose beginning says what is wrong. */
-const FAILURE_CHARACTERS_MAX = 4_000;
-const UNKNOWN = "It is unknown whether the call was done.";
+export const FAILURE_CHARACTERS_MAX = 4_000;
+export const UNKNOWN = "It is unknown whether the call was done.";
 /**
  * Statuses of proxies that got no whole reply of the endpoint; 520, 522 and 524 are Cloudflare's.
  */
@@ -39,17 +43,11 @@ export interface EndpointDeps {
 
 /** The tool that the engine runs for a revision; a failure of the endpoint is its result. */
 export function createHttpTool(revision: StoredRevision, deps: EndpointDeps): Tool {
-  const { name, description, parameters, risk, external_content, timeout_ms } = revision;
+  const { risk, idempotent } = revision;
   // An irreversible call is never repeated by itself, even if registered as idempotent.
-  const sends = { isIdempotent: risk === "write" && revision.idempotent };
+  const sends = { isIdempotent: risk === "write" && idempotent };
   return {
-    name,
-    description,
-    risk,
-    revision: revision.revision,
-    external_content,
-    timeout_ms,
-    parameters,
+    ...describeCallable(revision),
     ...(risk !== "read" && { sends }),
     run: (use) => callEndpoint(revision, deps, use),
   };
@@ -102,7 +100,7 @@ function writeHeaders(
   connection: ConnectionCredentials | null,
 ): Record<string, string> {
   const timestampS = Math.floor(now() / 1_000);
-  const headers: Record<string, string> = {
+  const headers = {
     "content-type": "application/json",
     accept: "application/json, text/*;q=0.9, */*;q=0.1",
     "idempotency-key": tool_call_id,
@@ -110,11 +108,8 @@ function writeHeaders(
     "webhook-timestamp": String(timestampS),
   };
   if (connection === null) return headers;
-  const { header_name, secret } = connection;
-  headers[header_name?.toLowerCase() ?? "authorization"] =
-    header_name === null ? `Bearer ${secret}` : secret;
-  headers["webhook-signature"] = signMessage([secret], tool_call_id, timestampS, body);
-  return headers;
+  const signature = signMessage([connection.secret], tool_call_id, timestampS, body);
+  return { ...headers, ...writeSecret(connection), "webhook-signature": signature };
 }
 
 /**

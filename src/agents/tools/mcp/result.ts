@@ -7,7 +7,6 @@ import { isObject, type JsonObject } from "./messages.ts";
 
 /** Maximum parts of a result that are shown; the rest is counted. */
 const PARTS_MAX = 100;
-const NAME_CHARACTERS_MAX = 256;
 const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,64}\/[a-z0-9!#$&^_.+-]{1,64}$/i;
 const DATA_BOUNDS = { depthMax: 64, partsMax: 20_000 };
 const FAULTS_MAX = 5;
@@ -51,7 +50,7 @@ function describeBytes(what: string, mimeType: unknown, base64: unknown): string
 }
 
 function writeName(text: unknown): string {
-  return typeof text === "string" ? shorten(text, NAME_CHARACTERS_MAX) : "without a name";
+  return typeof text === "string" ? text : "without a name";
 }
 
 /** Why a structured result does not fit the tool's schema; null: it fits, or there is none. */

@@ -1,7 +1,7 @@
 // A call of a tool of an MCP server, and what became of it.
 import type { Compute } from "../../../compute/index.ts";
 import { shorten } from "../../../platform/text.ts";
-import type { ConnectionCredentials, OpenCredentials } from "../connections/connections.ts";
+import { type OpenCredentials, writeSecret } from "../connections/connections.ts";
 import {
   failure,
   type Tool,
@@ -9,9 +9,9 @@ import {
   type ToolResult,
   type ToolUse,
 } from "../contract.ts";
-import { GATEWAY_STATUSES } from "../http/endpoint.ts";
+import { FAILURE_CHARACTERS_MAX, GATEWAY_STATUSES, UNKNOWN } from "../http/endpoint.ts";
 import { scrub } from "../http/scrub.ts";
-import type { StoredRevision } from "../revision.ts";
+import { describeCallable, type StoredRevision } from "../revision.ts";
 import type { McpClient, McpReply } from "./client.ts";
 import type { JsonObject } from "./messages.ts";
 import type { McpOrigin } from "./origin.ts";
@@ -19,8 +19,6 @@ import { findOutputProblem, writeContent } from "./result.ts";
 import type { McpFailure } from "./transport.ts";
 import { type McpTarget, writeParameters } from "./wire.ts";
 
-const FAILURE_CHARACTERS_MAX = 4_000;
-const UNKNOWN = "It is unknown whether the call was done.";
 /** Refusals that contradict the stored definition: an unknown tool, or other parameters. */
 const CONTRADICTIONS: readonly number[] = [-32601, -32602];
 
@@ -43,18 +41,11 @@ export const isListed = (revision: StoredRevision): revision is McpRevision =>
   revision.mcp !== null;
 
 export function createMcpTool(revision: McpRevision, deps: McpToolDeps): Tool {
-  const { name, description, parameters, risk, external_content, timeout_ms } = revision;
   return {
-    name,
-    description,
-    risk,
-    revision: revision.revision,
-    external_content,
-    timeout_ms,
-    parameters,
+    ...describeCallable(revision),
     server_id: revision.mcp.server_id,
     // Annotations of a server make no call repeatable.
-    ...(risk !== "read" && { sends: { isIdempotent: false } }),
+    ...(revision.risk !== "read" && { sends: { isIdempotent: false } }),
     run: (use) => callTool(revision, deps, use),
   };
 }
@@ -93,11 +84,13 @@ async function callTool(
   if (isContradicted || judged.isContradicted)
     deps.onContradiction({ server_id: mcp.server_id, account_id });
   const { outcome, content, isQuoted } = judged;
+  const clean = secret === null ? content : await scrub(content, secret, false);
   const url = new URL(endpoint);
   const external = revision.external_content && isQuoted;
   return {
     outcome,
-    content: secret === null ? content : await scrub(content, secret, false),
+    // Cut last: a part of the secret at the end would not be found.
+    content: outcome === "ok" ? clean : shorten(clean, FAILURE_CHARACTERS_MAX),
     external,
     ...(external && { external_url: url.origin + url.pathname }),
     http_status: reply.status ?? undefined,
@@ -122,8 +115,7 @@ async function judge(
   const { result, error } = reply.answer;
   if (!result) {
     const { code, message } = error!;
-    const reason = shorten(message, FAILURE_CHARACTERS_MAX);
-    const content = `The server refused the call (${code}): ${reason}`;
+    const content = `The server refused the call (${code}): ${message}`;
     return {
       ...{ outcome: "error", content, isQuoted: true },
       isContradicted: CONTRADICTIONS.includes(code),
@@ -132,8 +124,8 @@ async function judge(
   const refused = describeUnfinished(result);
   if (refused !== null) return { outcome: "error", content: refused, isQuoted: false };
   if (result.isError === true) {
-    const content = shorten(writeContent(result), FAILURE_CHARACTERS_MAX);
-    return { outcome: "error", content: `The tool failed.\n\n${content}`, isQuoted: true };
+    const content = `The tool failed.\n\n${writeContent(result)}`;
+    return { outcome: "error", content, isQuoted: true };
   }
   const options = { compute, signal };
   const problem = await findOutputProblem(result, mcp.output_schema, account_id, options);
@@ -187,9 +179,4 @@ export async function openTarget(
   if (!opened.ok) return opened;
   const { secret } = opened.connection;
   return { target: { session, url, headers: writeSecret(opened.connection) }, secret };
-}
-
-function writeSecret({ header_name, secret }: ConnectionCredentials): Record<string, string> {
-  if (header_name === null) return { authorization: `Bearer ${secret}` };
-  return { [header_name.toLowerCase()]: secret };
 }

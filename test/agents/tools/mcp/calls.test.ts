@@ -173,11 +173,17 @@ describe.each(REVISIONS)("with a server of revision %s", (_, open) => {
   test("the secret of a connection is sent to the server, and removed from what it answers", async () => {
     const secret = "sk_of_orders_81f2c0";
     const connection = await createConnection(app, { name: `c${servers}`, secret });
-    const call = () => ({ content: [{ type: "text", text: `You sent ${secret}.` }] });
+    const replies: Json[] = [
+      { content: [{ type: "text", text: `You sent ${secret}.` }] },
+      { isError: true, content: [{ type: "text", text: `${"x".repeat(3_990)}${secret}` }] },
+    ];
+    const call = () => replies.shift()!;
     const fields = { connection_id: connection.id };
     const { peer, name, agent } = await openEcho(open, { call, fields });
     using _peer = peer;
     expect((await runOnce(app, agent, name)).result.content).toBe("You sent [secret].");
+    const cut = (await runOnce(app, agent, name)).result;
+    expect(cut).toMatchObject({ outcome: "error", content: expect.stringMatching(/xxx…$/) });
     const sent = new Set(peer.requests.map(({ headers }) => headers.authorization));
     expect([...sent]).toEqual([`Bearer ${secret}`]);
     const bound = await readJson(await app.get(`/v1/tools/connections/${connection.id}`));
