@@ -79,7 +79,6 @@ export function createCalls(deps: McpCallsDeps) {
     const agent = await agents.findExposed(accountOf(caller), name);
     if (!agent) throw new McpFault("params", `There is no tool ${shorten(name)}.`);
     const { message, thread_id } = readArguments(AgentArguments, call.params.arguments);
-    if (!form.hasTasks) waits.requirePlace(caller.key_id);
     const thread = thread_id?.toLowerCase() ?? null;
     const asked = { message: message.toWellFormed(), thread_id: thread };
     // Clients that a proxy strips of headers name it in `_meta`.
@@ -87,7 +86,14 @@ export function createCalls(deps: McpCallsDeps) {
     const idempotency =
       readIdempotency(request, asked) ??
       (typeof key === "string" ? makeIdempotency(key, asked) : undefined);
-    const { run } = await starter.start(caller, agent.id, asked, idempotency);
+    const leavePlace = form.hasTasks ? undefined : waits.takePlace(caller.key_id);
+    let run: RunRow;
+    try {
+      ({ run } = await starter.start(caller, agent.id, asked, idempotency));
+    } finally {
+      // The wait takes it at once.
+      leavePlace?.();
+    }
     if (form.hasTasks) {
       const task = taskOf(await see(run, exchange), ttl(), form);
       return form.isStateless ? { resultType: "task", ...task } : { task };

@@ -106,6 +106,12 @@ export class RunWaits implements Service {
     if (!this.#hasPlace(key_id)) throw apiError("too_many_streams");
   }
 
+  /** Takes a place for a run that has to start before the wait; throws where there is none. */
+  takePlace(key_id: string): () => void {
+    this.requirePlace(key_id);
+    return this.#keys.add(key_id, () => {});
+  }
+
   /**
    * Waits where the request asks for it, until `isOver` or as long as asked. Returns the header
    * that says so; none where no wait was asked for, or the key waits too often.

@@ -238,6 +238,27 @@ describe("a call", () => {
     while ((await beginWait(front, run_id)).status === 429) await front.clock.advance(0);
   });
 
+  test("takes its place before its run starts, however many come at once", async () => {
+    const run_id = await startTask(front, "asking", `${add("2 + 3")}\n!next\n!say Done.`);
+    await pollTask(front, run_id, "input_required");
+    const leave = new AbortController();
+    const { signal } = leave;
+    const waits = await Promise.all(
+      Array.from({ length: 15 }, () => beginWait(front, run_id, { signal })),
+    );
+    const params = {
+      ...{ name: "free", arguments: { message: "!delay 60s\n!say Late." } },
+      _meta: { progressToken: 1 },
+    };
+    const body = { jsonrpc: "2.0", id: 7, method: "tools/call", params };
+    const begin = () => front.post("/mcp", body, { signal });
+    const replies = await Promise.all(Array.from({ length: 10 }, begin));
+    expect(replies.filter(({ status }) => status === 429)).toHaveLength(5);
+    expect((await front.read("/v1/runs")).data).toHaveLength(1 + 5);
+    leave.abort();
+    await Promise.allSettled([...waits, ...replies].map((one) => one.text()));
+  });
+
   test("of a key that is revoked ends its wait without an answer", async () => {
     const run_id = await startTask(front, "asking", `${add("2 + 3")}\n!next\n!say Done.`);
     await pollTask(front, run_id, "input_required");
