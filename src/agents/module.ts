@@ -14,7 +14,7 @@ import { Evaluations } from "./evaluations/evaluations.ts";
 import { openEvaluationRoutes } from "./evaluations/routes.ts";
 import { evaluationStore } from "./evaluations/store.ts";
 import { EvaluationWorker } from "./evaluations/worker.ts";
-import { createMcpPages, openMcpRoute } from "./mcp-server/routes.ts";
+import { createMcpPages, openMcpEndpoint } from "./mcp-server/routes.ts";
 import { RunFigures } from "./metrics.ts";
 import { noteStore } from "./notes/store.ts";
 import { createRunsDeps, type RunsDeps } from "./runs/deps.ts";
@@ -106,7 +106,7 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
   openApprovalRoutes(router, runsDeps);
   const evaluations = openEvaluations(router, { ...runsDeps, findVersion, starter });
   openEventRoute(router, runsDeps, streams);
-  openMcpRoute(router, { ...runsDeps, starter, waits: mcpWaits });
+  openMcpEndpoint(router, { ...runsDeps, starter, waits: mcpWaits });
   const engine = new RunEngine({
     deps,
     store: runs,

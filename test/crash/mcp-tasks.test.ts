@@ -26,7 +26,6 @@ interface Server {
 }
 let key = "";
 
-/** The server; undefined: it died before it listened. */
 async function serve(data: string, failPoint = ""): Promise<Server> {
   const args = ["serve", "--json", "--port", "0", "--data", data];
   const env = { WADI_AGENTS__MCP_SERVER: "true" };

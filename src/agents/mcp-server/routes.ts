@@ -46,7 +46,7 @@ const McpAnswer = Type.Object(
   { $id: "McpAnswer", description: "An answer of JSON-RPC 2.0, or a notification of progress." },
 );
 
-export function openMcpRoute(router: Router, deps: McpCallsDeps): void {
+export function openMcpEndpoint(router: Router, deps: McpCallsDeps): void {
   const calls = createCalls(deps);
   const { settings } = deps;
   router.post(

@@ -120,21 +120,11 @@ test("a failed request to a present server is not repeated", async () => {
   }
 });
 
-test("a server that answered with a status is there, whatever its health says then", async () => {
-  const failure: Completion = { ...REFUSED, upstreamStatus: 502 };
-  const { server, ask, asked } = await openGate([
-    async () => {
-      server.isHealthy = false;
-      return failure;
-    },
-  ]);
-  server.isHealthy = true;
-  expect(await ask()).toEqual(failure);
-  expect([asked(), server.starts]).toEqual([1, 0]);
-});
-
-test("a failure that another try would not change is final, although the server is gone", async () => {
-  const failure: Completion = { ...REFUSED, retryable: false };
+test.each<[string, Partial<Completion>]>([
+  ["of a server that answered with a status", { upstreamStatus: 502 }],
+  ["that another try would not change", { retryable: false }],
+])("a failure %s is final, although the server is gone", async (_, fields) => {
+  const failure = { ...REFUSED, ...fields } as Completion;
   const { server, ask, asked } = await openGate([
     async () => {
       server.isHealthy = false;

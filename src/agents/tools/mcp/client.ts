@@ -96,6 +96,5 @@ function refuse({ id, method }: Extract<RpcMessage, { kind: "request" }>): JsonO
 /** The server knows the session, or the revision, no more. */
 function isForgotten(outcome: McpOutcome, { isStateless, id }: Session): boolean {
   if (isStateless) return outcome.ok && outcome.answer.error?.code === UNSUPPORTED_REVISION;
-  const status = outcome.ok ? outcome.status : outcome.status;
-  return id !== null && status === 404;
+  return id !== null && outcome.status === 404;
 }

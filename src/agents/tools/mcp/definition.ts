@@ -63,9 +63,10 @@ export async function readTools(
 /** A definition, or the sentence why it cannot be one. */
 function readTool(listed: unknown, server: string): McpDefinition | string {
   if (!isObject(listed) || typeof listed.name !== "string") return "It has no name.";
-  const { name: tool, inputSchema, outputSchema, annotations, execution } = listed;
-  if (!REMOTE_NAME.test(tool as string)) return "Its name has characters that no name may have.";
-  const name = `${server}_${(tool as string).toLowerCase().replaceAll(/[^a-z0-9_]/g, "_")}`;
+  const tool: string = listed.name;
+  const { inputSchema, outputSchema, annotations, execution } = listed;
+  if (!REMOTE_NAME.test(tool)) return "Its name has characters that no name may have.";
+  const name = `${server}_${tool.toLowerCase().replaceAll(/[^a-z0-9_]/g, "_")}`;
   if (!isToolName(name)) return `Its name here would be longer than 64 characters: ${name}.`;
   if (isObject(execution) && execution.taskSupport === "required") {
     return "It runs as a task only, which is not supported.";
@@ -79,7 +80,7 @@ function readTool(listed: unknown, server: string): McpDefinition | string {
     title: typeof given === "string" && given !== "" ? clean(given, TITLE_CHARACTERS_MAX) : null,
     description: text === "" ? `The tool ${tool} of the MCP server ${server}.` : text,
     parameters: rewriteSchema(inputSchema),
-    tool: tool as string,
+    tool,
     annotations: boundAnnotations(hints),
     output_schema: isObject(outputSchema) ? rewriteSchema(outputSchema) : null,
   };
