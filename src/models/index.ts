@@ -24,9 +24,6 @@ export {
   fetchText,
   isGood,
   isRouteAbsent,
-  parseObject,
-  readList,
-  readObject,
   type TextRequest,
 } from "./providers/body.ts";
 export type * from "./providers/contract.ts";

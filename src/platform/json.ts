@@ -28,6 +28,8 @@ export function writeCanonical(value: unknown): string {
   return `{${fields.join(",")}}`;
 }
 
+export type JsonObject = Record<string, unknown>;
+
 /** Returns undefined for a text that is no JSON. */
 export function parseJson(text: string): unknown {
   try {
@@ -37,19 +39,37 @@ export function parseJson(text: string): unknown {
   }
 }
 
+export function parseObject(text: string): JsonObject | null {
+  const value = parseJson(text);
+  return isObject(value) ? value : null;
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Reads an object; any other value is read as an empty one. */
+export function readObject(value: unknown): Readonly<JsonObject> {
+  return isObject(value) ? value : {};
+}
+
+export function readList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
 /** Walks level by level: JSON.stringify recurses, and takes seconds for 40,000 levels. */
 export function isDeeper(value: unknown, levelsMax: number): boolean {
-  let level = [value].filter(isObject);
+  let level = [value].filter(isCompound);
   for (let depth = 1; level.length > 0; depth++) {
     if (depth > levelsMax) return true;
     level = level.flatMap((parent) => {
       const inner: unknown[] = Array.isArray(parent) ? parent : Object.values(parent);
-      return inner.filter(isObject);
+      return inner.filter(isCompound);
     });
   }
   return false;
 }
 
-function isObject(value: unknown): value is object {
+function isCompound(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }

@@ -1,6 +1,7 @@
 // Calls of tools: an agent's call is a durable run, and the others read what the key may see.
 import { accountOf, type Caller } from "../../access/index.ts";
 import { apiError } from "../../platform/errors.ts";
+import { readObject } from "../../platform/json.ts";
 import { shorten } from "../../platform/text.ts";
 import { approvalStore } from "../approvals/store.ts";
 import { agentStore } from "../definitions/store.ts";
@@ -9,7 +10,7 @@ import type { RunRow } from "../runs/run.ts";
 import { makeIdempotency, readIdempotency } from "../runs/start-request.ts";
 import { hasStopped } from "../runs/waits.ts";
 import type { McpCallOutcome, McpCallsDeps, McpExchange, WaitForRun } from "./exchange.ts";
-import { fieldsOf, McpFault } from "./protocol.ts";
+import { McpFault } from "./protocol.ts";
 import { createReads } from "./reads.ts";
 import { answerByStream } from "./stream.ts";
 import {
@@ -46,7 +47,7 @@ function createRunViews(deps: McpCallsDeps) {
 
   const wait: WaitForRun = (exchange, run_id, timeoutMs, isOver, show = runResult) => {
     const { call, caller, request, requestId } = exchange;
-    const { progressToken } = fieldsOf(call.params._meta);
+    const { progressToken } = readObject(call.params._meta);
     const isToken = typeof progressToken === "string" || Number.isSafeInteger(progressToken);
     return answerByStream(deps, {
       ...{ key_id: caller.key_id, run_id, timeoutMs, isOver },
@@ -82,7 +83,7 @@ export function createCalls(deps: McpCallsDeps) {
     const thread = thread_id?.toLowerCase() ?? null;
     const asked = { message: message.toWellFormed(), thread_id: thread };
     // Clients that a proxy strips of headers name it in `_meta`.
-    const key = fieldsOf(call.params._meta)["idempotency-key"];
+    const key = readObject(call.params._meta)["idempotency-key"];
     const idempotency =
       readIdempotency(request, asked) ??
       (typeof key === "string" ? makeIdempotency(key, asked) : undefined);

@@ -1,10 +1,6 @@
 // Requests of the Model Context Protocol as clients send them: JSON-RPC 2.0, one in each body.
-import {
-  isObject,
-  type JsonObject,
-  SESSION_REVISIONS,
-  STATELESS_REVISION,
-} from "../tools/mcp/messages.ts";
+import { isObject, type JsonObject, readObject } from "../../platform/json.ts";
+import { SESSION_REVISIONS, STATELESS_REVISION } from "../tools/mcp/messages.ts";
 import { META } from "../tools/mcp/wire.ts";
 
 /** Revisions with a handshake, newest first; of the first one tasks are a part. */
@@ -93,7 +89,7 @@ export interface McpClientForm {
 
 /** Finds the revision of a request, and checks that its headers say the same as its body. */
 export function readForm(call: McpCall, headers: Headers): McpClientForm {
-  const meta = fieldsOf(call.params._meta);
+  const meta = readObject(call.params._meta);
   const claim = meta[`${META}protocolVersion`];
   const header = headers.get("mcp-protocol-version");
   if (claim === undefined && header !== STATELESS_REVISION) return readHandshakeForm(call, header);
@@ -106,12 +102,12 @@ export function readForm(call: McpCall, headers: Headers): McpClientForm {
     throw new McpFault("envelope", `\`_meta\` must have the object \`${META}${name}\`.`);
   }
   checkHeaders(call, headers);
-  const { extensions, elicitation } = fieldsOf(meta[`${META}clientCapabilities`]);
+  const { extensions, elicitation } = readObject(meta[`${META}clientCapabilities`]);
   return {
     revision: STATELESS_REVISION,
     isStateless: true,
-    hasTasks: isObject(fieldsOf(extensions)[TASKS]),
-    opensUrls: isObject(fieldsOf(elicitation).url),
+    hasTasks: isObject(readObject(extensions)[TASKS]),
+    opensUrls: isObject(readObject(elicitation).url),
   };
 }
 
@@ -148,8 +144,4 @@ const ENCODED = /^=\?base64\?([A-Za-z0-9+/=]*)\?=$/;
 function decode(header: string): string {
   const encoded = ENCODED.exec(header)?.[1];
   return encoded === undefined ? header : Buffer.from(encoded, "base64").toString("utf8");
-}
-
-export function fieldsOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
 }

@@ -1,6 +1,7 @@
 // Brave's web search API: its limits and its errors.
-import { parseObject, readList, readObject, type UpstreamError } from "../../models/index.ts";
+import type { UpstreamError } from "../../models/index.ts";
 import { clampRetryAfter } from "../../net/index.ts";
+import { parseObject, readList, readObject } from "../../platform/json.ts";
 import type { SearchSettings } from "../../settings/index.ts";
 import type { ServerReply } from "../metered/client.ts";
 import { classifyStatus, type EngineKind, engineError, readHitList } from "./engine.ts";

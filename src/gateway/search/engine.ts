@@ -1,15 +1,14 @@
 // A search engine on a server: its requests, its errors, its health and the pauses it asks for.
 import {
   createHealthCheck,
-  parseObject,
   Replicas,
-  readObject,
   type UpstreamError,
   upstreamError,
   writeHeaders,
 } from "../../models/index.ts";
 import type { TrustedEgress } from "../../net/index.ts";
 import type { Clock } from "../../platform/clock.ts";
+import { parseObject, readObject } from "../../platform/json.ts";
 import type { SearchSettings } from "../../settings/index.ts";
 import { requestServer, type ServerReply } from "../metered/client.ts";
 import type { MeteredBackendOptions } from "../metered/service.ts";

@@ -1,5 +1,6 @@
 // Tests with tiny requests, one by one, what a server does not report.
-import { isGood, parseObject, readList, readObject } from "../providers/body.ts";
+import { parseObject, readList, readObject } from "../../platform/json.ts";
+import { isGood } from "../providers/body.ts";
 import { type ProbeClient, type ProbeJson, type ProbeReply, readCount } from "./client.ts";
 import type { ServerFacts } from "./server-kind.ts";
 

@@ -2,7 +2,8 @@
 
 import { OWN_ACCOUNT, type TrustedEgress } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
-import { fetchText, isGood, type NoReply, parseObject } from "../providers/body.ts";
+import { parseObject } from "../../platform/json.ts";
+import { fetchText, isGood, type NoReply } from "../providers/body.ts";
 import { createPlainRequest, type ModelRequest } from "../providers/contract.ts";
 import { writeHeaders } from "../providers/openai/request.ts";
 

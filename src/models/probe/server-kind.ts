@@ -1,5 +1,5 @@
 // A kind of model server: how it is recognised, and what is learnt of it.
-import { readList, readObject } from "../providers/body.ts";
+import { readList, readObject } from "../../platform/json.ts";
 import { type ProbeClient, type ProbeJson, type ProbeReply, readWord } from "./client.ts";
 
 /** Routes by whose replies a server is recognised; none changes anything. */

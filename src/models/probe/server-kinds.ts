@@ -1,5 +1,5 @@
 // The known kinds of model servers: how each is recognised, and what it says of itself.
-import { readList, readObject } from "../providers/body.ts";
+import { readList, readObject } from "../../platform/json.ts";
 import { readCount, readFlag, readWord } from "./client.ts";
 import type { ProbeAnswers, ServerFacts, ServerKind } from "./server-kind.ts";
 

@@ -2,7 +2,6 @@
 
 import { brotliDecompressSync, inflateSync, unzipSync } from "node:zlib";
 import type { FetchFailure, ReplyHead, TrustedServer } from "../../net/index.ts";
-import { parseJson } from "../../platform/json.ts";
 import type { Completion, UpstreamError } from "./contract.ts";
 import type { TimeoutReason } from "./openai/errors.ts";
 
@@ -134,22 +133,4 @@ export function isGood(status: number | null): boolean {
 
 export function isRouteAbsent(status: number): boolean {
   return [404, 405, 501].includes(status);
-}
-
-export function parseObject(text: string): Record<string, unknown> | null {
-  const value = parseJson(text);
-  return isObject(value) ? value : null;
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Reads an object; any other value is read as an empty one. */
-export function readObject(value: unknown): Readonly<Record<string, unknown>> {
-  return isObject(value) ? value : {};
-}
-
-export function readList(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -1,9 +1,9 @@
 // Counts a prompt's tokens at its model's server, by the first known route that the server has.
 import type { TrustedEgress, TrustedServer } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
-import { writeJson } from "../../platform/json.ts";
+import { parseObject, writeJson } from "../../platform/json.ts";
 import { SizeCache } from "../../platform/size-cache.ts";
-import { fetchText, isGood, isRouteAbsent, parseObject } from "./body.ts";
+import { fetchText, isGood, isRouteAbsent } from "./body.ts";
 import type { CountTokens, ModelRequest } from "./contract.ts";
 import { type RequestForm, rootOf, writeHeaders, writeRequest } from "./openai/request.ts";
 

@@ -2,6 +2,7 @@
 // their end.
 import type { GuardedEgress, GuardedReply } from "../../../net/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
+import { parseObject } from "../../../platform/json.ts";
 import { SizeCache } from "../../../platform/size-cache.ts";
 import type { ConnectionRow, OauthClient } from "./connection.ts";
 
@@ -84,14 +85,9 @@ function writeBasic(client_id: string, secret: string): string {
 
 function readToken({ status, body, truncated }: GuardedReply) {
   if (status !== 200 || truncated) return undefined;
-  let reply: unknown;
-  try {
-    reply = JSON.parse(new TextDecoder().decode(body));
-  } catch {
-    return undefined;
-  }
-  if (typeof reply !== "object" || reply === null) return undefined;
-  const { access_token, token_type, expires_in } = reply as Record<string, unknown>;
+  const reply = parseObject(new TextDecoder().decode(body));
+  if (!reply) return undefined;
+  const { access_token, token_type, expires_in } = reply;
   if (typeof access_token !== "string" || !TOKEN.test(access_token)) return undefined;
   if (typeof token_type !== "string" || token_type.toLowerCase() !== "bearer") return undefined;
   const told = typeof expires_in === "number" && expires_in > 0 ? expires_in : LIFETIME_S;

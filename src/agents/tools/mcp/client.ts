@@ -1,5 +1,6 @@
 // A client of MCP servers: sends requests in the revision of the server, and offers it nothing.
-import { isObject, type JsonObject, type RpcMessage } from "./messages.ts";
+import { isObject, type JsonObject } from "../../../platform/json.ts";
+import type { RpcMessage } from "./messages.ts";
 import { type Session, Sessions } from "./sessions.ts";
 import type { McpOutcome, TransportDeps } from "./transport.ts";
 import { createWire, type McpTarget, makeEnvelope, type Wire, writeStateless } from "./wire.ts";

@@ -1,9 +1,9 @@
 // The tools that a server lists, read into definitions: bounded, named and with usable schemas.
+import { isObject, type JsonObject } from "../../../platform/json.ts";
 import { shorten } from "../../../platform/text.ts";
 import { type CheckSchema, findJsonProblem } from "../json-schema/check.ts";
 import { isToolName } from "../revision.ts";
 import { rewriteSchema } from "./draft7.ts";
-import { isObject, type JsonObject } from "./messages.ts";
 import type { SkippedTool } from "./origin.ts";
 
 export const TOOLS_MAX = 100;

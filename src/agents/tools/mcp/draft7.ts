@@ -1,5 +1,5 @@
 // Rewrites a JSON Schema of draft-07, which most MCP servers publish, as one of 2020-12.
-import { isObject, type JsonObject } from "./messages.ts";
+import { isObject, type JsonObject } from "../../../platform/json.ts";
 
 const DRAFT_7 = /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/;
 /** Depth below which nothing is rewritten; a schema of that depth is refused anyway. */

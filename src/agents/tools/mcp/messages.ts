@@ -1,10 +1,10 @@
 // Messages of the Model Context Protocol: JSON-RPC 2.0, alone or in an event stream.
+import { isObject, type JsonObject, parseObject } from "../../../platform/json.ts";
 
 /** The stateless revision, and those with a handshake, newest first. */
 export const STATELESS_REVISION = "2026-07-28";
 export const SESSION_REVISIONS: readonly string[] = ["2025-11-25", "2025-06-18"];
 
-export type JsonObject = Record<string, unknown>;
 export type RpcId = string | number;
 
 export interface RpcError {
@@ -22,19 +22,10 @@ export type RpcMessage =
   | { kind: "request"; id: RpcId; method: string }
   | { kind: "notification"; method: string };
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** Reads one message; undefined for any other text, also for a batch. */
 export function readMessage(text: string): RpcMessage | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (!isObject(value) || value.jsonrpc !== "2.0") return undefined;
+  const value = parseObject(text);
+  if (value?.jsonrpc !== "2.0") return undefined;
   const { id, method, result, error } = value;
   const hasId = typeof id === "string" || typeof id === "number";
   if (typeof method === "string") {

@@ -1,9 +1,9 @@
 // Results of tools of MCP servers, as text for the model.
 import type { Compute } from "../../../compute/index.ts";
+import { isObject, type JsonObject } from "../../../platform/json.ts";
 import { shorten } from "../../../platform/text.ts";
 import { ARGUMENTS, UNCOMPUTED } from "../compute-tasks.ts";
 import { findJsonProblem } from "../json-schema/check.ts";
-import { isObject, type JsonObject } from "./messages.ts";
 
 /** Maximum parts of a result that are shown; the rest is counted. */
 const PARTS_MAX = 100;

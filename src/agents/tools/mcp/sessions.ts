@@ -1,7 +1,8 @@
 // Sessions with MCP servers: which revision a server speaks, the handshake, and when it is over.
 import type { Cancel } from "../../../platform/clock.ts";
+import { isObject } from "../../../platform/json.ts";
 import { SizeCache } from "../../../platform/size-cache.ts";
-import { isObject, SESSION_REVISIONS, STATELESS_REVISION } from "./messages.ts";
+import { SESSION_REVISIONS, STATELESS_REVISION } from "./messages.ts";
 import type { McpFailure } from "./transport.ts";
 import {
   type Budget,

@@ -1,5 +1,6 @@
 // A call of a tool of an MCP server, and what became of it.
 import type { Compute } from "../../../compute/index.ts";
+import type { JsonObject } from "../../../platform/json.ts";
 import { shorten } from "../../../platform/text.ts";
 import { type OpenCredentials, writeSecret } from "../connections/connections.ts";
 import {
@@ -13,7 +14,6 @@ import { FAILURE_CHARACTERS_MAX, GATEWAY_STATUSES, UNKNOWN } from "../http/endpo
 import { scrub } from "../http/scrub.ts";
 import { describeCallable, type StoredRevision } from "../revision.ts";
 import type { McpClient, McpReply } from "./client.ts";
-import type { JsonObject } from "./messages.ts";
 import type { McpOrigin } from "./origin.ts";
 import { findOutputProblem, writeContent } from "./result.ts";
 import type { McpFailure } from "./transport.ts";

@@ -1,10 +1,10 @@
 // One JSON-RPC message over Streamable HTTP, through the guarded egress, and the answer to it.
 import type { FetchFailure, GuardedEgress, GuardedReply, ReplyHead } from "../../../net/index.ts";
 import { type Clock, wait } from "../../../platform/clock.ts";
+import type { JsonObject } from "../../../platform/json.ts";
 import { readMediaType } from "../page/content.ts";
 import {
   EventReader,
-  type JsonObject,
   type RpcAnswer,
   type RpcId,
   type RpcMessage,

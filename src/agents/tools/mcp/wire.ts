@@ -1,6 +1,7 @@
 // Requests of the protocol with their ids, their time and the headers of each revision.
 import type { Clock } from "../../../platform/clock.ts";
-import { type JsonObject, type RpcMessage, STATELESS_REVISION } from "./messages.ts";
+import type { JsonObject } from "../../../platform/json.ts";
+import { type RpcMessage, STATELESS_REVISION } from "./messages.ts";
 import {
   type McpFailure,
   type McpOutcome,

@@ -1,6 +1,7 @@
 // Detection of a server's kind at its first use, kept for a while.
-import { isGood, parseObject, type UpstreamError } from "../../../models/index.ts";
+import { isGood, type UpstreamError } from "../../../models/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
+import { parseObject } from "../../../platform/json.ts";
 import type { EmbeddingsSettings } from "../../../settings/index.ts";
 import { type EmbeddingProtocol, OLLAMA, STANDARD, TEI } from "./protocol.ts";
 import type { ReplicaClient } from "./replica-client.ts";

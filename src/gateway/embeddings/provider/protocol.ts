@@ -1,6 +1,5 @@
 // The protocols of embedding servers: how vectors are requested and how tokens are counted.
-import { parseObject, readList, readObject } from "../../../models/index.ts";
-import { parseJson } from "../../../platform/json.ts";
+import { parseJson, parseObject, readList, readObject } from "../../../platform/json.ts";
 import { TOKENS_MAX } from "../contract.ts";
 import { type ReadReply, readData, readEmbeddings } from "./reply.ts";
 

@@ -1,5 +1,5 @@
 // Reads the replies of embedding servers: one unit vector for each input, in their order.
-import { parseObject, readObject } from "../../../models/index.ts";
+import { parseObject, readObject } from "../../../platform/json.ts";
 import { DIMENSIONS } from "../contract.ts";
 
 export interface ParsedEmbeddings {

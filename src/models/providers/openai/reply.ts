@@ -1,6 +1,6 @@
 // Reads chat-completions replies and stream events.
 import type { Ids } from "../../../platform/ids.ts";
-import { parseObject } from "../body.ts";
+import { parseObject } from "../../../platform/json.ts";
 import type { Completion, ModelRequest, OnRawChunk, UpstreamError } from "../contract.ts";
 import type { RequestTimeouts } from "../timeouts.ts";
 import { type RawMessage, StreamAssembler } from "./assembler.ts";

@@ -1,6 +1,6 @@
 // Makes values of JSON Schemas for the stub model: arguments of a call, and documents that fit.
+import { isObject } from "../../../platform/json.ts";
 import { takeCodePoints } from "../../tokens.ts";
-import { isObject } from "../body.ts";
 import { writeMatch } from "./pattern.ts";
 
 type StubSchema = Record<string, unknown>;

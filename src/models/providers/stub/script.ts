@@ -1,8 +1,8 @@
 // The `!` lines with which a message scripts the stub model, and what is wrong with one.
 import { parseDuration } from "../../../platform/duration.ts";
 import type { ErrorCode } from "../../../platform/errors.ts";
+import { parseObject } from "../../../platform/json.ts";
 import { shorten } from "../../../platform/text.ts";
-import { parseObject } from "../body.ts";
 
 /**
  * One line's step. `cut` and `finish` act on the whole reply. `nousage` changes nothing visible:
