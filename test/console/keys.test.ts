@@ -76,6 +76,8 @@ function walkKeys() {
     await dialog().getByLabel("Reason").fill("Audit");
     await dialog().getByText("wadi accounts hold finance --reason Audit").waitFor();
     await dialog().getByRole("button", { name: "Hold", exact: true }).click();
+    // The dialog stands in the region too, and its command names the reason.
+    await dialog().waitFor({ state: "detached" });
     await finance.getByText("No run of its agents starts.").waitFor();
     await finance.getByText("Audit").waitFor();
     const [account] = JSON.parse(
