@@ -111,7 +111,7 @@ export function readNamedSettings(input: CommandInput): Settings | undefined {
 export function placeData({ server }: Settings): Exclude<DatabaseLocation, { kind: "memory" }> {
   if (server.database === "") return { kind: "sqlite", file: join(server.data, DATABASE_FILE) };
   const { database: url, database_connections: connectionsMax } = server;
-  return { kind: "postgres", url, connectionsMax };
+  return { kind: "postgres", url, connectionsMax, isShared: server.valkey !== "" };
 }
 
 /** Finds a SQLite database in the data directory of an installation on PostgreSQL. */

@@ -7,7 +7,7 @@ import { alignCounter } from "./commit-counter.ts";
 import { DatabaseUnusable, explainPostgres, explainSqlite } from "./errors.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { requirePostgresIdentity, requireSqliteFile, requireSqliteIdentity } from "./identity.ts";
-import { lockPostgres, prepareLock } from "./lock.ts";
+import { countServers, lockPostgres, prepareLock } from "./lock.ts";
 import { findLoss, keepLog } from "./loss.ts";
 import { type MigrateOptions, migratePostgres, migrateSqlite } from "./migrate.ts";
 import { PostgresEngine } from "./postgres.ts";
@@ -116,22 +116,22 @@ function createInlineEngine(
   };
 }
 
+type PostgresLocation = Extract<DatabaseLocation, { kind: "postgres" }>;
+
 async function openPostgres(
-  { url, connectionsMax }: Extract<DatabaseLocation, { kind: "postgres" }>,
+  { url, connectionsMax, isShared = false }: PostgresLocation,
   options: EngineOptions,
 ): Promise<OpenedEngine> {
   const { registry, exclusive, bus, onDeath } = options;
-  const isShared = connectionsMax > 1;
   const undo: (() => Promise<void>)[] = [];
   const lock = async () => {
-    if (isShared) undo.push(await lockPostgres(url, onDeath));
+    if (connectionsMax > 1) undo.push(await lockPostgres(url, onDeath, isShared));
   };
   try {
     if (exclusive === true) await lock();
-    await preparePostgres(url, options);
-    const engine = new PostgresEngine({
-      ...{ url, connectionsMax, registry, bus, announces: exclusive === false },
-    });
+    await preparePostgres(url, isShared, options);
+    const announces = exclusive === false ? "in the transaction" : isShared ? "behind" : "never";
+    const engine = new PostgresEngine({ url, connectionsMax, registry, bus, announces });
     await engine.listening();
     return releaseAfter(engine, undo, lock);
   } catch (failure) {
@@ -140,13 +140,19 @@ async function openPostgres(
   }
 }
 
-async function preparePostgres(url: string, options: EngineOptions): Promise<void> {
+async function preparePostgres(
+  url: string,
+  isShared: boolean,
+  options: EngineOptions,
+): Promise<void> {
   const pool = openPool(url, 1);
   try {
     await requireOpenablePostgres(pool, url);
     const { installation } = options;
     if (installation !== undefined) await requirePostgresIdentity(pool, url, installation);
-    await migratePostgres(pool, options);
+    // The others must be able to go on.
+    const hasOthers = isShared && (await countServers(pool)) > 1;
+    await migratePostgres(pool, { ...options, expandOnly: options.expandOnly || hasOthers });
   } finally {
     await pool.close();
   }

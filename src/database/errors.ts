@@ -35,14 +35,26 @@ export class SchemaContracted extends DatabaseUnusable {
   }
 }
 
-/** Another server, or a restore or a move, works on the same data; its lock is the same. */
+const TO_DO = {
+  alone:
+    "stop it, or restart it with the same server.valkey as this one: " +
+    "several servers need that setting",
+  shared: "set server.valkey as they do, or give this one another database",
+} as const;
+
+/**
+ * Another server, or a restore or a move, works on the same data; its lock is the same. `alone`: it
+ * lets no other in, as this server would; `shared`: several do, which this one has no setting for.
+ */
 export class DatabaseInUse extends DatabaseUnusable {
   override name = "DatabaseInUse";
-  constructor(place: string) {
-    super(
-      `another wadi process (a server, a move or a restore) uses ${place}: ` +
-        "stop it, or give this one another database",
-    );
+  constructor(place: string, kind?: keyof typeof TO_DO) {
+    const who =
+      kind === "shared"
+        ? "servers that share their limits use"
+        : "another wadi process (a server, a move or a restore) uses";
+    const then = kind ? TO_DO[kind] : "stop it, or give this one another database";
+    super(`${who} ${place}: ${then}`);
   }
 }
 

@@ -101,33 +101,44 @@ function writeFlock(type: number): Buffer {
 
 /**
  * Locks a PostgreSQL database through a session of its own; throws DatabaseInUse. A cut session is
- * opened again; `onLost` is called when another server came in between.
+ * opened again; `onLost` is called when another server came in between. Servers with `isShared`
+ * hold the lock together, and keep off all others.
  */
 export async function lockPostgres(
   url: string,
   onLost: (reason: Error) => void,
+  isShared = false,
 ): Promise<() => Promise<void>> {
-  const lock = new PostgresLock(url, onLost);
+  const lock = new PostgresLock(url, onLost, isShared);
   try {
     if (await lock.take()) return () => lock.release();
+    throw await lock.explain();
   } catch (failure) {
     await lock.release();
     throw failure;
   }
-  await lock.release();
-  throw lock.inUse;
+}
+
+/** Counts the servers that hold the lock of the database, which a start waits for no longer. */
+export async function countServers(pool: SQL): Promise<number> {
+  const rows = await pool.unsafe(`SELECT count(*)::int AS servers FROM pg_locks
+    WHERE locktype = 'advisory' AND classid = 0 AND objid = ${POSTGRES_LOCK} AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`);
+  return rows[0].servers;
 }
 
 class PostgresLock {
-  readonly inUse: DatabaseInUse;
+  readonly #place: string;
   readonly #onLost: (reason: Error) => void;
   readonly #session: SQL;
+  readonly #suffix: "_shared" | "";
   #isHeld = false;
   #isReleased = false;
 
-  constructor(url: string, onLost: (reason: Error) => void) {
-    this.inUse = new DatabaseInUse(`the database of ${URL.parse(url)?.host}`);
+  constructor(url: string, onLost: (reason: Error) => void, isShared: boolean) {
+    this.#place = `the database of ${URL.parse(url)?.host}`;
     this.#onLost = onLost;
+    this.#suffix = isShared ? "_shared" : "";
     this.#session = new SQL({
       url,
       max: 1,
@@ -140,10 +151,22 @@ class PostgresLock {
   }
 
   async take(): Promise<boolean> {
-    const statement = `SELECT pg_try_advisory_lock(${POSTGRES_LOCK}) AS taken`;
-    const rows = await this.#session.unsafe(statement);
-    this.#isHeld = rows[0].taken;
+    this.#isHeld = await this.#try(this.#suffix);
     return this.#isHeld;
+  }
+
+  /** Says why the lock is not to be had: servers of the other kind hold it, or one alone. */
+  async explain(): Promise<DatabaseInUse> {
+    if (this.#suffix !== "") return new DatabaseInUse(this.#place, "alone");
+    // A lone server keeps off the shared lock, too.
+    const isShared = await this.#try("_shared");
+    return new DatabaseInUse(this.#place, isShared ? "shared" : undefined);
+  }
+
+  async #try(suffix: string): Promise<boolean> {
+    const statement = `SELECT pg_try_advisory_lock${suffix}(${POSTGRES_LOCK}) AS taken`;
+    const rows = await this.#session.unsafe(statement);
+    return rows[0].taken;
   }
 
   async release(): Promise<void> {
@@ -165,6 +188,6 @@ class PostgresLock {
       if (isTaken) return;
       if (isTaken === false) refused++;
     }
-    this.#onLost(this.inUse);
+    this.#onLost(new DatabaseInUse(this.#place));
   }
 }

@@ -22,6 +22,8 @@ const COLLIDING_MAX_MS = 10_000;
 const CHANNEL = "wadi";
 /** Time in which notifications gather, so that many commits are told in one message. */
 const GATHER_MS = 5;
+/** Maximum notifications of one message, which fit its payload if their ids are UUIDs. */
+const TOLD_MAX = 100;
 /** Maximum payload of NOTIFY; a longer list is sent empty and wakes every listener. */
 const PAYLOAD_BYTES_MAX = 7_999;
 
@@ -33,8 +35,12 @@ export interface PostgresOptions {
   connectionsMax: number;
   registry: Registry;
   bus: Bus;
-  /** Tells the server of every write: commands write seldom, and the server knows its own. */
-  announces: boolean;
+  /**
+   * How other processes hear of every write. Commands tell in the transaction: they may end before
+   * a message of their own has left. Servers that share the data tell behind it. A lone server
+   * knows its own writes, and tells only whom a write wakes.
+   */
+  announces: "in the transaction" | "behind" | "never";
 }
 
 export class PostgresEngine implements DatabaseEngine {
@@ -46,7 +52,8 @@ export class PostgresEngine implements DatabaseEngine {
   readonly #self = crypto.randomUUID();
   readonly #queue = createQueue();
   readonly #groups: PostgresGroups | null;
-  #unsent: Notification[] = [];
+  /** Messages of the present interval: many writes wake the same listeners. */
+  readonly #unsent = new Map<string, Notification>();
   #sending: Promise<void> | null = null;
   #subscription: Promise<{ unlisten(): Promise<void> }> | null = null;
 
@@ -143,22 +150,24 @@ export class PostgresEngine implements DatabaseEngine {
     return value;
   }
 
-  /** Part of a command's transaction: it may end before a message of its own has left. */
+  /** Part of a command's transaction. */
   async #announce(
     tx: Executor,
     calls: readonly WriteCall[],
     told: readonly Notification[],
   ): Promise<void> {
-    if (!this.#options.announces || !this.#subscription) return;
-    const wrote = calls.map(({ store, method }): Notification => [WROTE, nameWrite(store, method)]);
-    await tx.run(this.#notify([...told, ...wrote]));
+    if (this.#options.announces !== "in the transaction" || !this.#subscription) return;
+    await tx.run(this.#notify([...told, ...calls.map(tellWrite)]));
   }
 
   #publish(calls: readonly WriteCall[], told: readonly Notification[]): void {
     for (const { store, method } of calls) reachFailPoint(`${nameWrite(store, method)}:after`);
     this.#options.bus.publish(told);
-    if (this.#options.announces || !this.#subscription || told.length === 0) return;
-    this.#unsent.push(...told);
+    const { announces } = this.#options;
+    if (announces === "in the transaction" || !this.#subscription) return;
+    const wrote = announces === "behind" ? calls.map(tellWrite) : [];
+    if (told.length + wrote.length === 0) return;
+    for (const one of [...told, ...wrote]) this.#unsent.set(one.join(" "), one);
     this.#sending ??= this.#send();
   }
 
@@ -167,13 +176,15 @@ export class PostgresEngine implements DatabaseEngine {
    * server.
    */
   async #send(): Promise<void> {
-    while (this.#unsent.length > 0) {
+    while (this.#unsent.size > 0) {
       await wait(this.#clock, GATHER_MS);
-      const told = this.#unsent;
-      this.#unsent = [];
-      // The others look by themselves when their connection is lost, too.
-      const notify = this.#notify(told);
-      await this.read((db) => db.all(NOTHING, notify)).catch(() => {});
+      const told = [...this.#unsent.values()];
+      this.#unsent.clear();
+      while (told.length > 0) {
+        const notify = this.#notify(told.splice(0, TOLD_MAX));
+        // The others look by themselves when their connection is lost, too.
+        await this.read((db) => db.all(NOTHING, notify)).catch(() => {});
+      }
     }
     this.#sending = null;
   }
@@ -193,4 +204,8 @@ export class PostgresEngine implements DatabaseEngine {
       this.#options.bus.publishUnknown();
     }
   }
+}
+
+function tellWrite({ store, method }: WriteCall): Notification {
+  return [WROTE, nameWrite(store, method)];
 }

@@ -79,7 +79,13 @@ export type DatabaseLocation =
   /** `writer` is the script of the writer Worker; without it, writes run inline. */
   | { kind: "sqlite"; file: string; writer?: URL }
   /** A single connection, as PGlite gives, means that no other process is there. */
-  | { kind: "postgres"; url: string; connectionsMax: number };
+  | {
+      kind: "postgres";
+      url: string;
+      connectionsMax: number;
+      /** Several processes serve the data, and tell each other of every write. */
+      isShared?: boolean;
+    };
 
 export interface DatabaseEngine {
   readonly name: "sqlite" | "memory" | "postgres";

@@ -89,16 +89,30 @@ function completeServer(server: Mutable<Settings["server"]>, context: SettingsCo
   server.certificate = readCertificate(server.tls, context);
   // Paths are appended to the address.
   server.public_url = server.public_url.replace(/\/+$/, "");
-  if (server.database_env === "") return;
-  const path = "server.database_env";
-  const address = findVariable(env, server.database_env);
-  if (server.database !== "") problems.add(path, "cannot stand beside server.database");
+  completeAddress(server, "database", "postgres://…", { env, problems });
+  completeAddress(server, "valkey", "redis://…", { env, problems });
+  if (server.valkey === "" || server.database !== "") return;
+  problems.add("server.valkey", "needs a PostgreSQL server in server.database");
+}
+
+/** Sets the address that a variable holds: it may have a password. */
+function completeAddress(
+  server: Mutable<Settings["server"]>,
+  name: "database" | "valkey",
+  example: string,
+  { env, problems }: Pick<SettingsContext, "env" | "problems">,
+) {
+  const variable = server[`${name}_env`];
+  if (variable === "") return;
+  const path = `server.${name}_env`;
+  const address = findVariable(env, variable);
+  if (server[name] !== "") problems.add(path, `cannot stand beside server.${name}`);
   else if (!address) problems.add(path, "names an environment variable that is not set");
   else {
     try {
-      server.database = FORMATS.database(address);
+      server[name] = FORMATS[name](address);
     } catch {
-      problems.add(path, 'names an environment variable that holds no "postgres://…" address');
+      problems.add(path, `names an environment variable that holds no "${example}" address`);
     }
   }
 }

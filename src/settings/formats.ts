@@ -36,6 +36,10 @@ export const FORMATS = {
     }
     return text.replace(/^\w+/, (scheme) => scheme.toLowerCase());
   },
+  valkey(text: string) {
+    if (/^((redis|valkey)s?:\/\/[^\s/]\S*)?$/i.test(text)) return text;
+    throw new RangeError('must be empty or a "redis://…" or "rediss://…" address');
+  },
   /** A mistyped address would make a directory with its password in the name. */
   directory(text: string) {
     if (!ADDRESS.test(text)) return text;

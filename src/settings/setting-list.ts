@@ -139,7 +139,8 @@ class SettingWalk {
       return { value: allowed, origin: isLonger ? "flag" : origin };
     }
     // The name of a variable stands in the file, and the address in the environment.
-    if (name === "server.database" && inForce !== value) {
+    const isAddress = name === "server.database" || name === "server.valkey";
+    if (isAddress && inForce !== value) {
       return { value: inForce, origin: "environment" };
     }
     // An empty text may stand for another value, such as the first model; `wadi dev` has defaults
@@ -182,6 +183,7 @@ function redact(field: Field, value: unknown, env: Environment): unknown {
     case "probe":
     case "search":
     case "upstream":
+    case "valkey":
       return redactUrl(value);
     case undefined:
       return existsSync(value) ? value : HIDDEN;

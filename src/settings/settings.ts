@@ -56,8 +56,8 @@ export type BackupSettings = Value<typeof Table>["backup"] & {
 };
 
 /**
- * `server.database` holds what database_env named, `metrics_token` what metrics_token_env did,
- * `certificate` what the files of tls hold;
+ * `server.database` holds what database_env named, `valkey` what valkey_env did, `metrics_token`
+ * what metrics_token_env did, `certificate` what the files of tls hold;
  * `service.default_model` is always a model.
  */
 export type Settings = Omit<

@@ -44,6 +44,17 @@ export const Table = Type.Object(
         unquoted: true,
         restart: true,
       }),
+      valkey: text(
+        "valkey",
+        'Where several processes on one PostgreSQL count their limits: "redis://…" (Valkey or ' +
+          'Redis); "" where only one process runs.',
+        { default: "", unquoted: true, restart: true },
+      ),
+      valkey_env: text("variable", "The environment variable that holds `valkey`.", {
+        default: "",
+        unquoted: true,
+        restart: true,
+      }),
       database_connections: integer(
         "Connections to PostgreSQL for the work of this process; two more listen and look.",
         { default: 8, minimum: 2, maximum: 200, restart: true },

@@ -69,6 +69,7 @@ test("a value that stands for another is shown as that", () => {
 test("passwords, headers, arguments, queries and unknown variables are hidden", () => {
   const more = `[server]
 database = "postgres://u:s3cret@db.example/wadi"
+valkey = "redis://:s3cret@cache.example"
 secrets_key_file = "s3cret"
 [search]
 kind = "brave"
@@ -78,6 +79,7 @@ api_key_env = "S3CRET"
   expect(JSON.stringify(rows)).not.toContain("s3cret");
   expect(JSON.stringify(rows)).not.toContain("S3CRET");
   expect(pick(rows, "server.database")[0]).toBe("postgres://u:***@db.example/wadi");
+  expect(pick(rows, "server.valkey")[0]).toBe("redis://:***@cache.example");
   const [command] = pick(rows, 'models."maker/one".upstream.start.stop_command');
   expect(command).toEqual(["stop", "***"]);
   expect(pick(rows, 'models."maker/one".upstream.api_key_env')[0]).toBe("MODEL_KEY");

@@ -15,7 +15,7 @@ describe("unknown settings", () => {
       'wadi.toml:2:1: unknown setting "server.requests_per_minute"' +
         '; did you mean "limits.requests_per_minute"?',
     ],
-    ["[server]\nvalkey = ''", 'wadi.toml:2:1: unknown setting "server.valkey"'],
+    ["[server]\nmemcached = ''", 'wadi.toml:2:1: unknown setting "server.memcached"'],
     ["server.ssl.cert = ''", 'wadi.toml:1:8: unknown setting "server.ssl"'],
     ['[server]\n"a b" = 1', 'wadi.toml:2:1: unknown setting "server."a b""'],
     [
@@ -390,6 +390,10 @@ describe("contradictory settings", () => {
     [
       '[server]\ndatabase = "postgres://h"\ndatabase_env = "A"',
       "wadi.toml:3:1: server.database_env cannot stand beside server.database",
+    ],
+    [
+      '[server]\nvalkey = "redis://h"',
+      "wadi.toml:2:1: server.valkey needs a PostgreSQL server in server.database",
     ],
   ])("%#", (text, message) => {
     expect(refusalOf(text)).toBe(message);

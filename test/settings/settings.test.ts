@@ -124,6 +124,8 @@ describe("without a file", () => {
         data: "./wadi-data",
         database: "",
         database_env: "",
+        valkey: "",
+        valkey_env: "",
         database_connections: 8,
         secrets_key_file: "",
         metrics_token_env: "",
@@ -257,6 +259,14 @@ describe("a file", () => {
     expect(read('data = "C:/wadi"').data).toBe("C:/wadi");
   });
 
+  test("names a Valkey server, itself or by a variable, beside a PostgreSQL database", () => {
+    const env = { VALKEY: "rediss://:P@cache:6380/2" };
+    const read = (line: string) =>
+      readSettings(`[server]\ndatabase = "postgres://h/d"\n${line}`, "wadi.toml", env, {}).server;
+    expect(read('valkey = "redis://cache"').valkey).toBe("redis://cache");
+    expect(read('valkey_env = "VALKEY"').valkey).toBe("rediss://:P@cache:6380/2");
+  });
+
   test("sets everything it names", () => {
     const env = { DATABASE: "postgres://u:p@db/wadi", QWEN_KEY: "sk-1", METRICS_TOKEN: "t-1" };
     const settings = readSettings(FULL, "wadi.toml", env, {});
@@ -266,6 +276,8 @@ describe("a file", () => {
       data: "/var/lib/wadi",
       database: "postgres://u:p@db/wadi",
       database_env: "DATABASE",
+      valkey: "",
+      valkey_env: "",
       database_connections: 40,
       secrets_key_file: "/etc/wadi/secrets.key",
       metrics_token_env: "METRICS_TOKEN",

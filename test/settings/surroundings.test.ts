@@ -213,6 +213,17 @@ describe("secrets are not in messages", () => {
       'wadi.toml:2:1: server.database must be empty or a "postgres://…" address',
     ],
     [
+      `[server]\nvalkey = "http://root:${SECRET}@h"`,
+      {},
+      'wadi.toml:2:1: server.valkey must be empty or a "redis://…" or "rediss://…" address',
+    ],
+    [
+      '[server]\nvalkey_env = "KV"',
+      { KV: `http://root:${SECRET}@h` },
+      "wadi.toml:2:1: server.valkey_env names an environment variable" +
+        ' that holds no "redis://…" address',
+    ],
+    [
       '[server]\ndatabase_env = "DB"',
       { DB: `mysql://root:${SECRET}@h` },
       "wadi.toml:2:1: server.database_env names an environment variable" +

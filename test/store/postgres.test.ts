@@ -140,6 +140,49 @@ function testServers(server: string): void {
     await (await openTestDatabase(place, true)).close();
   });
 
+  describe("of which the settings name a Valkey server", () => {
+    test("hold the lock together, and keep off a lone one, which keeps off them", async () => {
+      const shared = { ...place, isShared: true };
+      const both = [await openTestDatabase(shared, true), await openTestDatabase(shared, true)];
+      const alone = await failureOf(openTestDatabase(place, true));
+      expect(alone).toBeInstanceOf(DatabaseInUse);
+      expect(alone.message).toMatch(
+        /^servers that share their limits use the database of [^@]+: set server\.valkey as they do/,
+      );
+      for (const database of both) await database.close();
+      const lone = await openTestDatabase(place, true);
+      const refused = await failureOf(openTestDatabase(shared, true));
+      expect(refused).toBeInstanceOf(DatabaseInUse);
+      expect(refused.message).toMatch(
+        /^another wadi process .+ restart it with the same server\.val/,
+      );
+      await lone.close();
+      await (await openTestDatabase(shared, true)).close();
+    });
+
+    test("tell each other of every write once, and of many in several messages", async () => {
+      const shared = { ...place, isShared: true };
+      const [writer, reader] = [
+        await openTestDatabase(shared, true),
+        await openTestDatabase(shared, true),
+      ];
+      const heard: unknown[] = [];
+      reader.listen(WROTE, (name, isOwn) => void heard.push([name, isOwn]));
+      const ids = Array.from({ length: 250 }, () => crypto.randomUUID());
+      const told = receive(reader, "trial", 250);
+      await writer.bind(trialStore).createAll(ids.map((id) => makeTrial(id)));
+      expect(await told).toEqual(ids);
+      const next = receive(reader, WROTE, 1);
+      await writer.bind(trialStore).create(makeTrial("after"));
+      expect(await next).toEqual(["trials.create"]);
+      expect(heard).toEqual([
+        ["trials.createAll", false],
+        ["trials.create", false],
+      ]);
+      for (const database of [writer, reader]) await database.close();
+    });
+  });
+
   test("take their lock again when its connection was cut", async () => {
     const database = await openTestDatabase(place, true);
     // Only this database's locks; other tests run servers too.
