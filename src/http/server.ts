@@ -27,6 +27,8 @@ const PATH_FROM = 11;
 
 export interface StaticPage {
   path: string;
+  /** GET and HEAD without it. */
+  method?: "DELETE";
   /** A thrown ApiError is answered in the gateway's envelope. */
   answer(request: Request): Response | Promise<Response>;
 }
@@ -126,9 +128,10 @@ export class HttpServer implements Service {
         this.#isStopping ? this.#refuse(stoppingError(), request, spec.dialect) : answer(request);
       this.#app.route(method, path, handle, { parse: "none" });
     }
-    for (const { path, answer } of pages) {
+    for (const { path, method = "GET", answer } of pages) {
       this.#pages.push(path);
-      this.#app.get(path, ({ request }) => withRequestId(request, answer, ids), { parse: "none" });
+      const handle = ({ request }: { request: Request }) => withRequestId(request, answer, ids);
+      this.#app.route(method, path, handle, { parse: "none" });
     }
     this.#app.compile();
   }

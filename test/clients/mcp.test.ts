@@ -138,6 +138,8 @@ describe("@modelcontextprotocol/sdk", () => {
       }
     }
     expect([kinds[0], kinds.at(-1)]).toEqual(["taskCreated", "result"]);
+    const { tasks } = await client.experimental.tasks.listTasks();
+    expect(tasks.length).toBeGreaterThan(0);
     await client.close();
   });
 

@@ -188,7 +188,7 @@ const readCases: Case[] = [
         { trigger_kind: "cron", created_at: BEGIN + 20 },
         { created_at: BEGIN + 20 },
         { created_at: BEGIN + 30 },
-        { created_at: BEGIN + 40 },
+        { created_at: BEGIN + 40, started_by_key_id: "k-own" },
       ];
       for (const [i, one] of fields.entries()) await start(stores, `r-${i + 1}`, one);
       await start(stores, "r-7", { account_id: "a-2" });
@@ -226,6 +226,7 @@ const readCases: Case[] = [
         between: await ask({ created_after: BEGIN + 1, created_before: BEGIN + 31 }),
         late: await ask({ created_after: BEGIN + 51 }),
         several: await ask({ agent_id: "g-1", status: "queued", trigger_kind: "manual" }),
+        key: await ask({ started_by_key_id: "k-own" }),
         other: await ask({ account_id: "a-2" }),
         unknown: await ask({ account_id: "a-3", created_after: BEGIN }),
       };
@@ -236,7 +237,7 @@ const readCases: Case[] = [
         ...{ queued: "85", running: "4", waiting: "3", succeeded: "1", failed: "2" },
         ...{ cancelled: "6", exceeded: "", asleep: "", cron: "3", manual: "865421", hook: "" },
         ...{ after: "86543", before: "21", between: "5432", late: "", several: "85" },
-        ...{ other: "7", unknown: "" },
+        ...{ key: "6", other: "7", unknown: "" },
       });
     },
   },

@@ -6,8 +6,10 @@ import { shorten } from "../../platform/text.ts";
 import { approvalStore } from "../approvals/store.ts";
 import { agentStore } from "../definitions/store.ts";
 import { cancelRun } from "../runs/deps.ts";
+import { walkRuns } from "../runs/list.ts";
 import type { RunRow } from "../runs/run.ts";
 import { makeIdempotency, readIdempotency } from "../runs/start-request.ts";
+import { UNFILTERED } from "../runs/store/reads.ts";
 import { hasStopped } from "../runs/waits.ts";
 import type { McpCallOutcome, McpCallsDeps, McpExchange, WaitForRun } from "./exchange.ts";
 import { McpFault } from "./protocol.ts";
@@ -25,6 +27,7 @@ import { findDecision, runResult, type SeenRun, taskOf } from "./views.ts";
 
 /** Longest wait of a client without tasks; the run goes on behind it. */
 const WAIT_MS_MAX = 600_000;
+const TASKS_AT_ONCE = 50;
 /** Maximum approvals of a run that are named. */
 const WAITING_MAX = 20;
 
@@ -114,6 +117,20 @@ export function createCalls(deps: McpCallsDeps) {
     ttl,
     listAgents: (caller: Caller, after: string, limit: number) =>
       agents.listExposed(accountOf(caller), after, limit),
+    /** A page of the key's own tasks, newest first. */
+    async listTasks({ caller, form }: McpExchange, before: number | null) {
+      const own = { account_id: accountOf(caller), started_by_key_id: caller.key_id };
+      const filter = { ...UNFILTERED, ...own, before, limit: TASKS_AT_ONCE };
+      const walk = walkRuns(filter, deps.runs.list, (run) =>
+        taskOf({ run, waiting: [] }, ttl(), form),
+      );
+      const tasks: object[] = [];
+      for (;;) {
+        const { done, value } = await walk.next();
+        if (done) return { tasks, ...(value !== null && { nextCursor: String(value) }) };
+        tasks.push(...value);
+      }
+    },
     async call(exchange: McpExchange): Promise<McpCallOutcome> {
       const name = requireText(exchange.call.params.name, "name");
       const isOffered = isRead(name) && listReads(exchange.caller.scopes).includes(name);

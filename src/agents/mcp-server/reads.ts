@@ -7,6 +7,7 @@ import { shorten } from "../../platform/text.ts";
 import { approvalStore } from "../approvals/store.ts";
 import { cancelRun } from "../runs/deps.ts";
 import type { RunRow } from "../runs/run.ts";
+import { UNFILTERED } from "../runs/store/reads.ts";
 import { FINAL } from "../runs/transitions.ts";
 import { hasEnded } from "../runs/waits.ts";
 import { sumUsage } from "../usage/routes.ts";
@@ -34,9 +35,7 @@ export function createReads(deps: McpCallsDeps, views: RunViews): Record<ReadNam
     async list_runs(exchange) {
       const { status = null, limit = LIMIT } = argumentsOf("list_runs", exchange);
       const found = await runs.list({
-        ...{ account_id: accountOf(exchange.caller), agent_id: null, thread_id: null, status },
-        ...{ trigger_kind: null, created_after: null, created_before: null },
-        ...{ metadata: {}, after: null, before: null, limit },
+        ...{ ...UNFILTERED, account_id: accountOf(exchange.caller), status, limit },
       });
       return listResult("runs", found.map(describeRun));
     },

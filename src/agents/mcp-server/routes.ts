@@ -201,7 +201,7 @@ const HANDSHAKE_METHODS: Readonly<Record<string, McpMethod>> = {
   initialize: (_, { call: { params } }) => {
     const revision =
       SESSION_REVISIONS.find((one) => one === params.protocolVersion) ?? NEWEST_HANDSHAKE;
-    const tasks = { cancel: {}, requests: { tools: { call: {} } } };
+    const tasks = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
     return {
       protocolVersion: revision,
       capabilities: { tools: {}, ...(revision === NEWEST_HANDSHAKE && { tasks }) },
@@ -221,6 +221,12 @@ const HANDSHAKE_METHODS: Readonly<Record<string, McpMethod>> = {
     const show = (seen: Parameters<typeof runResult>[0]) => ({ ...runResult(seen), _meta });
     return calls.wait(exchange, id, RESULT_WAIT_MS, hasEnded, show);
   }),
+  "tasks/list": (calls, exchange) => {
+    const { cursor = null } = exchange.call.params;
+    const isCursor = cursor === null || (typeof cursor === "string" && /^\d{1,15}$/.test(cursor));
+    if (!isCursor) throw new McpFault("params", "`cursor` must be that of an earlier page.");
+    return calls.listTasks(exchange, cursor === null ? null : Number(cursor));
+  },
   "tasks/cancel": onTask(async (calls, exchange, id) =>
     taskOf(await calls.cancel(id, exchange), calls.ttl(), exchange.form),
   ),
@@ -249,7 +255,7 @@ function findConsole({ operator }: Settings, origin: string): string | null {
   return operator.listen === "" && isLocalName(new URL(origin).hostname) ? origin : null;
 }
 
-/** Pages that need no key: how a key is sent, and that no client opens a stream by itself. */
+/** Needs no key: how one is sent, and that there is no stream to open, nor a session to end. */
 export function createMcpPages({ settings }: Pick<McpCallsDeps, "settings">): StaticPage[] {
   const requireOpen = () => {
     if (!settings().agents.mcp_server) throw apiError("not_found");
@@ -273,5 +279,6 @@ export function createMcpPages({ settings }: Pick<McpCallsDeps, "settings">): St
     { path: METADATA, answer: describe },
     { path: `${METADATA}${PATH}`, answer: describe },
     { path: PATH, answer: refuse },
+    { path: PATH, method: "DELETE", answer: refuse },
   ];
 }

@@ -91,35 +91,48 @@ export function listRunPage(query: RunsQuery, filter: RunFilter, list: ListRuns)
   });
 }
 
-/** Runs of one read by metadata: no index knows them, so each is looked at. */
-const RANGE_SIZE = 2_000;
-/** Ranges that a page looks at. */
-const RANGES_MAX = 50;
-
-/** Reads a page by metadata, range by range, so that a rare text blocks nothing for long. */
 async function* listMatching(
   filter: RunFilter,
   list: ListRuns,
   write: (number: number) => string,
 ): ListParts {
+  const before = yield* walkRuns(filter, list, (row) => show(Run, row));
+  return { next_before: before === null ? null : write(before) };
+}
+
+/** Runs of one read of what no index knows, so that each is looked at. */
+const RANGE_SIZE = 2_000;
+/** Ranges that a page looks at. */
+const RANGES_MAX = 50;
+
+/**
+ * Reads a page by metadata or key, range by range, so that a rare one blocks nothing for long.
+ * Returns the number before which the next page begins; null: there is none.
+ */
+export async function* walkRuns<R>(
+  filter: RunFilter,
+  list: ListRuns,
+  describe: (row: RunRow) => R,
+): AsyncGenerator<R[], number | null> {
   let { before, limit: left } = filter;
+  const all = { ...filter, metadata: {}, started_by_key_id: undefined };
   for (let ranges = 0; ranges < RANGES_MAX; ranges++) {
-    const [first] = await list({ ...filter, metadata: {}, before, limit: 1 });
-    if (!first) return { next_before: null };
+    const [first] = await list({ ...all, before, limit: 1 });
+    if (!first) return null;
     const after = first.number - RANGE_SIZE;
     before = first.number + 1;
     for (let isWhole = true; isWhole; ) {
       const limit = Math.min(left, ITEMS_AT_ONCE);
       const rows = await list({ ...filter, after, before, limit });
-      if (rows.length > 0) yield rows.map((row) => show(Run, row));
+      if (rows.length > 0) yield rows.map(describe);
       left -= rows.length;
       isWhole = rows.length === limit;
       before = isWhole ? rows.at(-1)!.number : after + 1;
-      if (left === 0) return { next_before: write(before) };
+      if (left === 0) return before;
     }
     await yieldToEventLoop();
   }
-  return { next_before: write(before!) };
+  return before;
 }
 
 function nameList(account_id: string, { agent_id }: RunsQuery): string {

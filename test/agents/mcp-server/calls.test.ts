@@ -1,6 +1,7 @@
 // Agents as tools: listed, called with and without tasks, and read by the other tools.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { APPROVER, add, decide, ended, follow } from "../../spec/agents/approvals-front.ts";
+import type { Json } from "../../spec/agents/runs-front.ts";
 import {
   beginWait,
   type McpFront,
@@ -196,6 +197,26 @@ describe("a task", () => {
     const got = (await front.sendOld("tasks/get", { taskId: task.taskId })).result;
     expect(got).toMatchObject({ taskId: task.taskId, status: "completed" });
     expect(got.result).toBeUndefined();
+  });
+
+  test("is listed in pages, to the key that began it alone, where the revision has a list", async () => {
+    const begin = async (more = {}) => {
+      const params = { ...call("free", { message: "Hello" }), task: {} };
+      return (await front.sendOld("tools/call", params, more)).result.task.taskId as string;
+    };
+    await begin({ key: APPROVER });
+    const own: string[] = [];
+    for (let i = 0; i < 52; i++) own.unshift(await begin());
+    const idsOf = ({ result }: Json) => result.tasks.map(({ taskId }: Json) => taskId);
+    const first = await front.sendOld("tasks/list");
+    expect(idsOf(first)).toEqual(own.slice(0, 50));
+    expect(first.result.tasks[0]).toMatchObject({ ttl: null, pollInterval: 2_000 });
+    const { nextCursor: cursor } = first.result;
+    const rest = await front.sendOld("tasks/list", { cursor });
+    expect(idsOf(rest)).toEqual(own.slice(50));
+    expect(rest.result.nextCursor).toBeUndefined();
+    expect((await front.sendOld("tasks/list", { cursor: "x" })).error.code).toBe(-32_602);
+    expect((await front.send("tasks/list", {}, TASKS)).error.code).toBe(-32_601);
   });
 });
 

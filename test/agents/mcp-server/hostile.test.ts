@@ -101,12 +101,16 @@ describe("before a message is read", () => {
     expect(await explain(await post(`${"[".repeat(80)}`))).toEqual([400, -32_700]);
   });
 
-  test("a closed server knows no such path, and a client opens no stream by itself", async () => {
-    expect((await front.get("/mcp")).status).toBe(405);
+  test("a closed server knows no such path; a client opens no stream and ends no session", async () => {
+    for (const method of ["GET", "DELETE"] as const) {
+      const refused = await front.ask(method, "/mcp");
+      expect([refused.status, refused.headers.get("allow")]).toEqual([405, "POST"]);
+    }
     const closed = await startApp();
     const paths = ["/mcp", "/.well-known/oauth-protected-resource/mcp"];
     const statuses = await Promise.all(paths.map(async (path) => (await closed.get(path)).status));
     expect([...statuses, (await closed.post("/mcp", LIST)).status]).toEqual([404, 404, 404]);
+    expect((await closed.ask("DELETE", "/mcp")).status).toBe(404);
     await closed.stop();
   });
 });

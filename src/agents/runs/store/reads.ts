@@ -17,11 +17,19 @@ export interface RunFilter {
   created_before: number | null;
   /** Pairs that the metadata of a run must have. */
   metadata: Readonly<Record<string, string>>;
+  /** Only runs that act for the key; no index knows them. */
+  started_by_key_id?: string | undefined;
   /** Only runs of higher numbers. */
   after: number | null;
   before: number | null;
   limit: number;
 }
+
+/** Every run of an account. */
+export const UNFILTERED = {
+  ...{ agent_id: null, thread_id: null, status: null, trigger_kind: null },
+  ...{ created_after: null, created_before: null, metadata: {}, after: null, before: null },
+};
 
 export const RunPosition = Type.Object({
   status: RunRow.properties.status,
@@ -35,6 +43,7 @@ const Place = Type.Object({ number: Type.Integer(), created_at: Type.Integer() }
 
 export async function listRuns(db: Db, filter: RunFilter): Promise<RunRow[]> {
   const { account_id, agent_id, thread_id, status, created_after, created_before } = filter;
+  const key_id = filter.started_by_key_id;
   // agents.states.p2: reserved statuses; looking for them would scan every run.
   if (status === "waiting_input" || status === "sleeping") return [];
   const from = created_after === null ? null : await findFirstSince(db, account_id, created_after);
@@ -48,6 +57,7 @@ export async function listRuns(db: Db, filter: RunFilter): Promise<RunRow[]> {
       ${status === null ? none : ofStatus(status)}
       ${filter.trigger_kind === null ? none : ofTrigger(filter.trigger_kind)}
       ${havingPairs(filter.metadata)}
+      ${key_id === undefined ? none : sql`AND runs.started_by_key_id = ${key_id}`}
       ${filter.after === null ? none : sql`AND runs.number > ${filter.after}`}
       ${filter.before === null ? none : sql`AND runs.number < ${filter.before}`}
       ${from === null ? none : sql`AND runs.number >= ${from}`}
