@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import { bundleConsole } from "../src/console/index.ts";
-import { packConsole, packedRanks, packedTexts, packLibrary } from "./packer.ts";
+import { packConsole, packedRanks, packedTexts, packLibrary, unusedMirror } from "./packer.ts";
 
 export const root = dirname(import.meta.dir);
 
@@ -83,6 +83,7 @@ export const bundle = async (build: Build, outfile: string) => ({
   // Elysia imports it to check uploaded files, which no route has.
   external: ["file-type"],
   plugins: [
+    unusedMirror,
     packedRanks,
     packedTexts,
     packConsole(await bundleConsole()),

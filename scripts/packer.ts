@@ -25,6 +25,16 @@ export const packedRanks: BunPlugin = {
   },
 };
 
+/** Leaves out a library by which Elysia normalizes replies, which no route has it do. */
+export const unusedMirror: BunPlugin = {
+  name: "unused mirror",
+  setup: (builder) => {
+    builder.onLoad({ filter: /node_modules\/exact-mirror\/.*js$/ }, () => {
+      return { contents: "export const createMirror = undefined;", loader: "js" };
+    });
+  },
+};
+
 /** Bytes of a rank in the packed file. */
 const RANK_BYTES = 3;
 
