@@ -58,9 +58,9 @@ function walkAgents() {
     await page.keyboard.press("n");
     await page.getByText("2 agents", { exact: true }).waitFor();
     await page.getByRole("img", { name: "Last runs: 2 succeeded" }).waitFor();
-    const text = await page.getByRole("row").filter({ hasText: "v2" }).textContent();
-    expect(text).toContain(SHOWN_HOSTILE);
-    expect(text).toMatch(/1 Read.*1 Write.*1 Irreversible/);
+    const row = page.getByRole("row").filter({ hasText: "v2" });
+    await soon(() => row.textContent()).toContain(SHOWN_HOSTILE);
+    await soon(() => row.textContent()).toMatch(/1 Read.*1 Write.*1 Irreversible/);
     await judgePage(page);
     expect(opened.faults).toEqual([]);
   });
@@ -70,7 +70,7 @@ function walkAgents() {
     await page.keyboard.press("/");
     await page.keyboard.type("jk nothing");
     await page.getByText("Nothing matches. 2 without filters.").waitFor();
-    expect(page.url()).toContain("q=jk");
+    await soon(() => page.url()).toContain("q=jk");
     await page.getByLabel("Search", { exact: true }).fill("nigh");
     await page.getByRole("row").filter({ hasText: "Night" }).waitFor();
     await soon(() => page.getByRole("row").count()).toBe(2);
@@ -80,15 +80,14 @@ function walkAgents() {
   test("shows a version, and what its policy does with each tool", async () => {
     const { page } = opened;
     await page.getByRole("link").filter({ hasText: SHOWN_HOSTILE }).click();
-    const cells = async (tool: string) =>
-      (await page.getByRole("row").filter({ hasText: tool }).textContent())!;
-    await page.getByRole("row").filter({ hasText: "send_payment" }).waitFor();
-    expect(await cells("calculator")).toContain("AsksThe policy names it: each of its calls asks.");
-    expect(await cells("send_payment")).toContain("AsksEvery call of an irreversible tool asks.");
-    expect(await cells("change_supplier")).toContain(
+    const cells = (tool: string) =>
+      soon(() => page.getByRole("row").filter({ hasText: tool }).textContent());
+    await cells("calculator").toContain("AsksThe policy names it: each of its calls asks.");
+    await cells("send_payment").toContain("AsksEvery call of an irreversible tool asks.");
+    await cells("change_supplier").toContain(
       "Asks after outside contentOnce the run has read content from outside, its writes ask.",
     );
-    expect(await cells("change_supplier")).toContain(SHOWN_HOSTILE);
+    await cells("change_supplier").toContain(SHOWN_HOSTILE);
     await page.getByText("Never pay an invoice twice.").waitFor();
     expect(await page.locator("main img").count()).toBe(0);
     await judgePage(page);
@@ -99,25 +98,28 @@ function walkAgents() {
     const { page } = opened;
     await page.getByLabel("Compare with").selectOption("1");
     await page.getByText("from version 1 to 2").waitFor();
-    expect(page.url()).toEndWith("?version=2&diff=1");
+    await soon(() => page.url()).toEndWith("?version=2&diff=1");
     await soon(() => page.getByRole("row").allTextContents()).toEqual([
       "FieldVersion 1Version 2",
       "policy.unattended_writesfalsetrue",
       "policy.require_approval–calculator",
       "budgets.max_rounds257",
     ]);
-    const lines = await page.locator(".diff li").allTextContents();
-    expect(lines.slice(-2)).toEqual([
+    const lines = page.locator(".diff li");
+    await soon(async () => (await lines.allTextContents()).slice(-2)).toEqual([
       "−removed:Never pay twice.",
       "+added:Never pay an invoice twice.",
     ]);
     await judgePage(page);
     await page.keyboard.press("j");
+    await soon(() => page.url()).toEndWith("?version=1");
+    // The difference named the text, too.
+    await lines.first().waitFor({ state: "detached" });
     await page.getByText("Never pay twice.").waitFor();
-    expect(page.url()).toEndWith("?version=1");
-    expect(
-      await page.getByRole("row").filter({ hasText: "change_supplier" }).textContent(),
-    ).toContain("AsksThe policy lets no write run without a person.");
+    const row = page.getByRole("row").filter({ hasText: "change_supplier" });
+    await soon(() => row.textContent()).toContain(
+      "AsksThe policy lets no write run without a person.",
+    );
     expect(opened.faults).toEqual([]);
   });
 

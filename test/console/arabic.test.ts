@@ -89,8 +89,8 @@ function walkArabic() {
     expect(await findDirection()).toBe("ltr");
     await page.goto(`${opened.server.url}/console/approvals?lang=ar`);
     await page.getByRole("heading", { name: "الموافقات", level: 1 }).waitFor();
-    expect(await findDirection()).toBe("rtl");
-    expect(await page.evaluate("document.documentElement.lang")).toBe("ar");
+    await soon(findDirection).toBe("rtl");
+    await soon(() => page.evaluate("document.documentElement.lang")).toBe("ar");
     await page.goto(`${opened.server.url}/console/approvals`);
     await page.getByRole("heading", { name: "الموافقات", level: 1 }).waitFor();
     const [side, main] = [page.locator(".side"), page.locator(".main")];
@@ -124,7 +124,7 @@ function walkArabic() {
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "English" }).click();
     await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
-    expect(await findDirection()).toBe("ltr");
+    await soon(findDirection).toBe("ltr");
     await page.getByRole("button", { name: "العربية" }).waitFor();
     expect(opened.faults).toEqual([]);
   });

@@ -105,7 +105,7 @@ function walkConsole() {
     expect(await page.locator("main img").count()).toBe(0);
     const first = page.getByRole("region", { name: "Look at this first" });
     await soon(() => first.textContent()).toContain("note contains hidden characters.");
-    expect(await page.title()).toBe("Approvals · Wadi");
+    await soon(() => page.title()).toBe("Approvals · Wadi");
     expect(faults).toEqual([]);
   });
 

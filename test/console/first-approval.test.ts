@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
-import { hasBrowser, openBrowser, watchPage } from "../support/browser.ts";
+import { closePages, hasBrowser, openBrowser, watchPage } from "../support/browser.ts";
 import { soon } from "./support.ts";
 
 if (!hasBrowser) test.skip("the first approval: there is no Chromium here", () => {});
@@ -25,7 +25,7 @@ function walkToApproval() {
     faults = watchPage(page);
   });
   afterAll(async () => {
-    await browser?.close();
+    await closePages(browser);
     await room.close();
   });
 

@@ -50,6 +50,7 @@ function walkKeys() {
     await page.getByRole("button", { name: "List of keys" }).click();
     await page.getByLabel("Single letters are keys").click();
     await dialog().getByRole("button", { name: "Close" }).click();
+    await dialog().waitFor({ state: "detached" });
     await page.keyboard.press("g");
     await page.keyboard.press("a");
     await page.getByRole("heading", { name: "Approvals", level: 1 }).waitFor();
@@ -62,7 +63,7 @@ function walkKeys() {
     await page.getByRole("status").filter({ hasText: "1 result" }).waitFor();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
-    expect(await dialog().count()).toBe(0);
+    await dialog().waitFor({ state: "detached" });
   });
 
   test("and to an object by its name or the end of its id, which shows as text", async () => {
@@ -75,6 +76,9 @@ function walkKeys() {
     await soon(() => link.first().textContent()).toContain(SHOWN_HOSTILE);
     await soon(() => link.first().getAttribute("href")).toBe(`/console/agents/${agent}`);
     await judgePage(page);
+    // Nothing in between, so that the next result is not that of the name.
+    await page.getByLabel("Search or jump").last().fill("png.exe");
+    await page.getByText("There is nothing of that name or id.").waitFor();
     await page.getByLabel("Search or jump").last().fill(agent.slice(-8));
     await link.first().waitFor();
     await page.keyboard.press("ArrowDown");

@@ -129,7 +129,7 @@ function walkKeys() {
     await button("ERP hook").click();
     const { id } = await find("ERP hook");
     await page.getByText(id).waitFor();
-    expect(page.url()).toContain(`key=${id}`);
+    await soon(() => page.url()).toContain(`key=${id}`);
     await button("Change key").click();
     await page.getByRole("textbox", { name: "Name" }).fill("ERP hook two");
     await page.getByRole("textbox", { name: "Output cap" }).fill("");
@@ -141,6 +141,8 @@ function walkKeys() {
     await dialog().getByText("--requests-minute 5").waitFor();
     await dialog().getByRole("button", { name: "Change" }).click();
     await page.getByRole("meter", { name: "Last minute, requests" }).waitFor();
+    // It closes by the reply, which may come after the change; Escape would end it instead.
+    await dialog().waitFor({ state: "detached" });
     await page.keyboard.press("Escape");
     await page.getByText(id).waitFor({ state: "detached" });
     expect(faults).toEqual([]);
@@ -175,6 +177,7 @@ function walkKeys() {
       expect((await server.ask("GET", "/v1/models", { key })).status).toBe(200);
     }
     await button("Copy").click();
+    await button("Copied").waitFor();
     await button("Done").click();
     expect(faults).toEqual([]);
   });
@@ -201,7 +204,7 @@ function walkKeys() {
     await page.keyboard.press("/");
     await page.keyboard.type("widget");
     await page.getByRole("row", { name: HOSTILE_NAME }).waitFor({ state: "detached" });
-    expect(page.url()).toContain("search=widget");
+    await soon(() => page.url()).toContain("search=widget");
     await page.getByLabel("Search").fill("nothing has this");
     await page.getByText(/^No keys match\. \d+ without filters\.$/).waitFor();
     await button("Clear filters").click();

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import type { Page, Route } from "playwright-core";
 import { laterTexts } from "../../src/console/client/texts/later.ts";
 import { hasBrowser } from "../support/browser.ts";
-import { type OpenedConsole, openConsole } from "./support.ts";
+import { type OpenedConsole, openConsole, soon } from "./support.ts";
 
 const SCRIPT = "**/console/later.js";
 const CLIENT = join(import.meta.dir, "../../src/console/client");
@@ -110,7 +110,7 @@ function walkLater() {
     await visit("agents");
     const note = page.getByRole("alert");
     await note.waitFor();
-    expect(await note.textContent()).toContain(
+    await soon(() => note.textContent()).toContain(
       "Agents could not be loaded.The server does not answer. Trying again in 4 s.",
     );
     await page.unrouteAll({ behavior: "ignoreErrors" });
@@ -127,7 +127,9 @@ function walkLater() {
     await visit("usage");
     const note = page.getByRole("alert");
     await note.waitFor();
-    expect(await note.textContent()).toContain("The server has another version than this page.");
+    await soon(() => note.textContent()).toContain(
+      "The server has another version than this page.",
+    );
     // A script and a look at it, before and after.
     expect(answers).toBeGreaterThanOrEqual(4);
     expect(await page.title()).toBe("Usage · Wadi");

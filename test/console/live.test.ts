@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { BrowserContext, Page, Request } from "playwright-core";
 import { hasBrowser } from "../support/browser.ts";
+import { findClosedPort } from "../support/ports.ts";
 import { askAsOwner, type OpenedConsole, openConsole, soon } from "./support.ts";
 
 const TABS = 8;
@@ -65,7 +66,7 @@ function walkLive() {
   const status = (tab: Page) => tab.locator(".live");
 
   beforeAll(async () => {
-    opened = await openConsole();
+    opened = await openConsole([], undefined, findClosedPort());
     key = opened.server.key;
     const storageState = await opened.page.context().storageState();
     context = await opened.browser.newContext({ storageState });

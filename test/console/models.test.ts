@@ -69,7 +69,7 @@ function walkModels() {
     const search = services.getByRole("row", { name: /^Off Search off/ });
     await search.getByText("Keys with the scope search").waitFor();
     await services.getByRole("row", { name: /^Off Embeddings bge-m3 off/ }).waitFor();
-    expect(await page.title()).toBe("Models · Wadi");
+    await soon(() => page.title()).toBe("Models · Wadi");
     expect(faults).toEqual([]);
   });
 
@@ -97,7 +97,7 @@ function walkModels() {
     await page.keyboard.press("j");
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
-    expect(page.url()).toEndWith("/console/models?model=pair");
+    await soon(() => page.url()).toEndWith("/console/models?model=pair");
     await press("Block pair");
     await confirm("Block");
     await said("pair is blocked.");

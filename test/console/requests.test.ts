@@ -45,7 +45,7 @@ function walkRequests() {
     await soon(() => line("→ stub-1").textContent()).toContain(SHOWN_HOSTILE);
     await soon(() => line("length").textContent()).toContain("first · default");
     expect(await page.locator("main img").count()).toBe(0);
-    expect(await page.title()).toBe("Requests · Wadi");
+    await soon(() => page.title()).toBe("Requests · Wadi");
     expect(faults).toEqual([]);
   });
 
@@ -64,7 +64,7 @@ function walkRequests() {
     );
     await page.getByRole("img", { name: /^gateway \d+(\.\d)? ms/ }).waitFor();
     await page.getByText("The reply was cut: the request asked for 40 output tokens").waitFor();
-    expect(page.url()).toContain("/console/requests/0");
+    await soon(() => page.url()).toContain("/console/requests/0");
     const key = await page.getByRole("link", { name: "Open key" }).getAttribute("href");
     expect(key).toStartWith("/console/keys?key=");
   });
@@ -87,7 +87,7 @@ function walkRequests() {
     await soon(() => lines().count()).toBe(3);
     await page.keyboard.press("Escape");
     await lines().nth(3).waitFor();
-    expect(await chain().count()).toBe(0);
+    await soon(() => chain().count()).toBe(0);
     expect(opened.faults).toEqual([]);
   });
 
@@ -95,9 +95,10 @@ function walkRequests() {
     const { page } = opened;
     await line("scope_required").getByText("403").click();
     await page.getByText("Give the key the scope, or use another key.").waitFor();
-    const steps = await chain().getByRole("listitem").allTextContents();
+    const readSteps = () => chain().getByRole("listitem").allTextContents();
+    await soon(async () => (await readSteps())[1]).toContain("Scope, refused here");
+    const steps = await readSteps();
     expect(steps[0]).toContain(MARKUP);
-    expect(steps[1]).toContain("Scope, refused here");
     for (const step of steps.slice(2)) expect(step).toContain("not reached");
     await judgePage(page);
     expect(opened.faults).toEqual([]);
@@ -107,7 +108,7 @@ function walkRequests() {
     const { page } = opened;
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "4xx 1" }).click();
-    expect(page.url()).toEndWith("/console/requests?status=4xx");
+    await soon(() => page.url()).toEndWith("/console/requests?status=4xx");
     await lines().nth(1).waitFor({ state: "detached" });
     await line("scope_required").waitFor();
     await page.getByText("wadi requests follow --status 4xx").waitFor();
@@ -115,7 +116,7 @@ function walkRequests() {
     await page.getByText("No requests match.").waitFor();
     await page.getByRole("button", { name: "Clear filters" }).click();
     await lines().nth(3).waitFor();
-    expect(page.url()).toEndWith("/console/requests");
+    await soon(() => page.url()).toEndWith("/console/requests");
   });
 
   test("finds requests by their id, and says of an unknown one that there is none", async () => {

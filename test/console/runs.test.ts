@@ -86,13 +86,12 @@ function walkRuns() {
     await page.getByRole("link", { name: /^Runs/ }).click();
     await page.getByText("1 active, 6 in 24 hours").waitFor();
     await row("Pay invoice 7").waitFor();
-    const names = await page.locator("tbody tr .x").allTextContents();
-    expect(names).toEqual([
+    await soon(() => page.locator("tbody tr .x").allTextContents()).toEqual([
       ...["Pay invoice 7", SHOWN_HOSTILE],
       ...["Ticket 2", "Ticket 1", "Ticket 0", "It fails."],
     ]);
     expect(await page.locator("main img").count()).toBe(0);
-    expect(await page.title()).toBe("Runs · Wadi");
+    await soon(() => page.title()).toBe("Runs · Wadi");
     await soon(() => row("It fails.").textContent()).toContain("context_length_exceeded");
     await soon(() => row("Pay invoice 7").getByRole("img").getAttribute("aria-label")).toMatch(
       /^Queued .+, worked .+, waited /,
@@ -105,7 +104,7 @@ function walkRuns() {
     const { page } = walk;
     await page.getByRole("button", { name: "Failed 1" }).click();
     await row("Ticket 0").waitFor({ state: "detached" });
-    expect(page.url()).toEndWith("/console/runs?status=failed");
+    await soon(() => page.url()).toEndWith("/console/runs?status=failed");
     await soon(() => page.locator("footer code").textContent()).toBe(
       "wadi runs list --status failed --since 24h",
     );
@@ -210,7 +209,7 @@ function walkRuns() {
     await page.getByRole("tab", { name: "Read" }).click();
     await page.locator("h1").click();
     await page.keyboard.press("Enter");
-    expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("Step 2");
+    await soon(() => page.evaluate("document.activeElement.ariaLabel")).toBe("Step 2");
     await page.goto(address);
     await detail.getByText('"tool_result"').waitFor();
     expect(walk.faults).toEqual([]);
@@ -245,7 +244,7 @@ function walkRuns() {
     expect(curl).not.toContain(walk.server.key);
     await page.getByRole("button", { name: "Run again" }).click();
     await page.getByText("The run started.").waitFor();
-    expect(page.url()).not.toContain(paid);
+    await page.waitForURL((url) => !url.href.includes(paid));
     await page.getByRole("heading", { level: 2, name: "send_payment" }).waitFor();
     await page.getByRole("button", { name: "Cancel run" }).click();
     const dialog = page.getByRole("dialog", { name: "Cancel “Pay invoice 7”?" });
@@ -257,7 +256,7 @@ function walkRuns() {
     await page.getByRole("button", { name: "Repeat from record" }).click();
     const first = page.getByRole("link", { name: /^repeats / });
     await first.waitFor();
-    expect(page.url()).not.toContain(cancelled);
+    await page.waitForURL((url) => !url.href.includes(cancelled));
     expect(await first.getAttribute("href")).toBe(`/console/runs/${cancelled}`);
     await page.getByText("not_recorded").first().waitFor();
     expect(walk.faults).toEqual([]);

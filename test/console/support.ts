@@ -33,11 +33,13 @@ export interface OpenedConsole {
 
 /**
  * The server may call the hosts of `egress`, which are on loopback. `prepare` writes settings or
- * data before it starts.
+ * data before it starts. A server that is started again on its port needs a given one: the system
+ * may assign another in between.
  */
 export async function openConsole(
   egress: readonly string[] = [],
   prepare: (room: Room) => Promise<void> = async () => {},
+  port = 0,
 ): Promise<OpenedConsole> {
   const room = openRoom();
   await prepare(room);
@@ -45,7 +47,7 @@ export async function openConsole(
   // Commands are named as they are typed where the program is on the PATH.
   const PATH = `${dirname(executable())}:${process.env.PATH}`;
   const env = { ...UNLIMITED, PATH };
-  const server = await room.serve(["serve", "--port", "0", ...hosts], { env });
+  const server = await room.serve(["serve", "--port", `${port}`, ...hosts], { env });
   const browser = await openBrowser();
   const context = await browser.newContext();
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -106,17 +108,19 @@ export async function findFaults(page: Page): Promise<string[]> {
       .map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html).join(" ")))`);
 }
 
-/** Bound of waits for a page that never becomes as expected. */
-const SOON_MS = 10_000;
+/** Bound of waits for a page that never becomes as expected, on a busy machine. */
+const SOON_MS = 60_000;
 
-/** Expects what a page shows once it has drawn: reads again until it matches. */
-export function soon<Value>(read: () => Promise<Value>) {
+/**
+ * Expects what a page shows once it has drawn: reads again until it matches. A read may fail while
+ * an old part and its successor are both there.
+ */
+export function soon<Value>(read: () => Value | Promise<Value>) {
   const poll = async (check: (value: Value) => void) => {
     const end = performance.now() + SOON_MS;
     for (;;) {
-      const value = await read();
       try {
-        check(value);
+        check(await read());
         return;
       } catch (difference) {
         if (performance.now() > end) throw difference;
@@ -127,6 +131,7 @@ export function soon<Value>(read: () => Promise<Value>) {
     toBe: (wanted: Value) => poll((value) => expect(value).toBe(wanted)),
     toBeTrue: () => poll((value) => expect(value).toBe(true as Value)),
     toContain: (part: string) => poll((value) => expect(String(value)).toContain(part)),
+    toEndWith: (part: string) => poll((value) => expect(String(value)).toEndWith(part)),
     toEqual: (wanted: unknown) => poll((value) => expect(value as unknown).toEqual(wanted)),
     toMatch: (pattern: RegExp) => poll((value) => expect(String(value)).toMatch(pattern)),
   };

@@ -83,7 +83,7 @@ function walkTriggers() {
     await button("Pause").click();
     await page.getByText("Paused. It does not fire.").waitFor();
     await page.getByText("None while it is paused.").waitFor();
-    expect(await button("Fire now").count()).toBe(0);
+    await soon(() => button("Fire now").count()).toBe(0);
     await button("Resume").last().click();
     await page.getByText("Resumed. It does not fire for what it missed.").waitFor();
     await button("Fire now").waitFor();
@@ -139,7 +139,7 @@ function walkTriggers() {
     await page.getByText("2 triggers, 1 paused by Wadi").waitFor();
     await page.getByRole("button", { name: /^Paused by Wadi/ }).click();
     await soon(() => page.getByRole("row").count()).toBe(2);
-    expect(page.url()).toEndWith("?show=stopped");
+    await soon(() => page.url()).toEndWith("?show=stopped");
     expect(opened.faults).toEqual([]);
   });
 

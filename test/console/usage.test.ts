@@ -63,7 +63,7 @@ function walkUsage() {
     await chart.waitFor();
     await soon(() => chart.locator(".cap").count()).toBe(1);
     await soon(() => row("default").textContent()).toContain("100.0 %1");
-    expect(await page.title()).toBe("Usage · Wadi");
+    await soon(() => page.title()).toBe("Usage · Wadi");
     await page.getByText(/wadi usage --by account --month \d{4}-\d\d --zone/).waitFor();
     expect(faults).toEqual([]);
   });
@@ -89,7 +89,7 @@ function walkUsage() {
     await page.getByRole("button", { name: "Requests", exact: true }).click();
     await page.getByLabel("Stacked by", { exact: true }).selectOption("key");
     await row(FORMULA).waitFor();
-    expect(page.url()).toEndWith("/console/usage?measure=requests&by=key");
+    await soon(() => page.url()).toEndWith("/console/usage?measure=requests&by=key");
     const [download] = await Promise.all([
       page.waitForEvent("download"),
       page.getByRole("button", { name: "CSV" }).click(),
@@ -101,7 +101,7 @@ function walkUsage() {
     expect(rest.at(-1)).toStartWith("All,3,");
     await page.getByLabel("Model", { exact: true }).selectOption("free");
     await row("first").waitFor({ state: "detached" });
-    expect(page.url()).toEndWith("&model=free");
+    await soon(() => page.url()).toEndWith("&model=free");
     await page.goBack();
   });
 
@@ -112,7 +112,7 @@ function walkUsage() {
     await soon(() => bars().count()).toBe(48);
     await page.keyboard.press("[");
     await page.getByText("Nothing was used in this range.").waitFor();
-    expect(page.url()).toContain("&to=");
+    await soon(() => page.url()).toContain("&to=");
     await page.keyboard.press("]");
     await row("priced").waitFor();
     expect(page.url()).not.toContain("to=");

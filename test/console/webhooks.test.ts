@@ -74,10 +74,10 @@ function walkWebhooks() {
     const { page } = opened;
     await page.getByRole("button", { name: /^Disabled/ }).click();
     await page.getByText("Nothing matches. 2 without filters.").waitFor();
-    expect(page.url()).toEndWith("?show=off");
+    await soon(() => page.url()).toEndWith("?show=off");
     await page.getByRole("button", { name: "Clear filters" }).click();
     await page.getByText("The order desk").waitFor();
-    expect(page.url()).toEndWith("/console/webhooks");
+    await soon(() => page.url()).toEndWith("/console/webhooks");
   });
 
   test("opens one by keyboard, and shows each attempt as sent and answered, without secrets", async () => {
@@ -85,7 +85,7 @@ function walkWebhooks() {
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
     await page.getByText("Attempt 1").waitFor();
-    expect(page.url()).toContain(failing);
+    await soon(() => page.url()).toContain(failing);
     const detail = page.getByRole("region", { name: "Delivery", exact: true });
     await detail.getByText("webhook-timestamp").first().waitFor();
     const text = (await detail.textContent())!;
@@ -121,7 +121,7 @@ function walkWebhooks() {
     await page.getByText("The test is on its way.").waitFor();
     await detail.getByRole("heading", { name: "webhook.test" }).waitFor();
     await detail.getByText("Failed", { exact: true }).waitFor();
-    expect(page.url()).toContain("delivery=");
+    await soon(() => page.url()).toContain("delivery=");
     await page.goBack();
     expect(opened.faults).toEqual([]);
   });
@@ -144,7 +144,7 @@ function walkWebhooks() {
     await page.getByText("1 delivery is due again.").waitFor();
     await page.getByRole("button", { name: /^Delivered/ }).click();
     await page.getByRole("row", { name: /run.completed/ }).waitFor();
-    expect(page.url()).toContain("status=delivered");
+    await soon(() => page.url()).toContain("status=delivered");
     expect(opened.faults).toEqual([]);
   });
 
@@ -162,7 +162,7 @@ function walkWebhooks() {
       await list.evaluate((part) => part.scrollTo(0, part.scrollHeight));
       return page.locator(`[data-row="${oldest.id}"]`).count();
     }).toBe(1);
-    expect(await table.getAttribute("aria-rowcount")).toBe(String(TESTS + 1));
+    await soon(() => table.getAttribute("aria-rowcount")).toBe(String(TESTS + 1));
     expect(await page.locator("tr[data-row]").count()).toBeLessThan(TESTS);
     // The reader has scrolled: what comes now waits.
     await send();

@@ -1,6 +1,6 @@
 // Keys of pages: single letters, which do nothing while a person writes, or where they are off.
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { TextId } from "./texts.ts";
 
 /** Keys and their effect, for people. */
@@ -54,7 +54,8 @@ document.addEventListener("keydown", (event) => {
 export function useKeys(handlers: KeyHandlers): void {
   const own = useRef(handlers);
   own.current = handlers;
-  useEffect(() => {
+  // Before the page is painted: a key that is pressed at its sight is not lost.
+  useLayoutEffect(() => {
     shown.add(own);
     return () => shown.delete(own);
   }, []);
