@@ -1,6 +1,14 @@
 // `wadi runs start --follow` beside a running server: text comes while the model writes it.
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
+import {
+  type ScriptedUpstream,
+  startUpstream,
+  writeFrame,
+  writeSettings,
+} from "../support/upstream.ts";
 
 interface Line {
   snapshot?: { text: string };
@@ -10,22 +18,52 @@ interface Line {
 }
 
 let room: Room;
+let model: ScriptedUpstream;
 let server: Server;
 let agent: string;
+/** Lets the model end its reply. */
+let end = Promise.withResolvers<void>();
+
+/** A reply in two pieces, the second of which waits for the test. */
+function answerInPieces(): Response {
+  const { promise } = end;
+  const body = new ReadableStream({
+    async start(controller) {
+      const send = (text: string) => controller.enqueue(new TextEncoder().encode(text));
+      send(writeFrame({ role: "assistant", content: "Good\n" }));
+      await promise;
+      send(`${writeFrame({ content: "day." })}${writeFrame({}, "stop")}data: [DONE]\n\n`);
+      controller.close();
+    },
+  });
+  return new Response(body, { headers: { "content-type": "text/event-stream" } });
+}
+
 beforeAll(async () => {
   room = openRoom();
+  model = startUpstream(answerInPieces);
+  writeFileSync(join(room.directory, "wadi.toml"), writeSettings(model.url));
   server = await room.serve(["serve", "--port", "0"]);
   const body = { name: "Clerk", system_prompt: "x" };
   const reply = await server.ask("POST", "/v1/agents", { body });
   agent = ((await reply.json()) as { id: string }).id;
 });
-afterAll(() => room.close());
+afterAll(async () => {
+  await room.close();
+  await model.stop();
+});
+
+/** Follows a run whose model goes on once this text is printed. */
+async function follow(printed: string, ...options: string[]) {
+  end = Promise.withResolvers();
+  const follower = room.start(["runs", "start", agent, "Hello", "--follow", ...options]);
+  await follower.said(printed);
+  end.resolve();
+  return follower.ended;
+}
 
 test("text is printed before its step, and with --json rebuilt from documents", async () => {
-  // The pause is that of the model, which the test does not wait for by itself.
-  const message = "!say Good \n!delay 1s\n!say day.";
-  const follow = ["runs", "start", agent, message, "--follow"];
-  const { code, stdout } = await room.perform([...follow, "--json"]);
+  const { code, stdout } = await follow('"text":"Good', "--json");
   const lines = stdout
     .trimEnd()
     .split("\n")
@@ -38,6 +76,6 @@ test("text is printed before its step, and with --json rebuilt from documents", 
   expect(at).toBeGreaterThan(1);
   expect([code, text]).toEqual([0, lines[at]!.step!.data.content]);
   expect(lines.at(-1)!.run!.status).toBe("succeeded");
-  const plain = await room.perform(follow);
+  const plain = await follow("Good");
   expect(plain.stdout).toMatch(/^Good\nday\.\n +1 {2}\S+ {2}assistant {4}stop "Good/);
 });

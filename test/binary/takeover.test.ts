@@ -191,7 +191,11 @@ else {
     const supervisor = listenForDatagrams(name);
     const old = await room.serve(SERVE, { env: { NOTIFY_SOCKET: name } });
     const { key } = old;
-    const stream = await old.chat("word\n!delay 4s", { body: { stream: true } });
+    const stream = await old.chat("word\n!delay 1s", { body: { stream: true } });
+    // Another request keeps it waiting, however long the new process takes to start.
+    const leaving = new AbortController();
+    const body = { stream: true };
+    const endless = await old.chat("!tokens 1\n!stall", { body, signal: leaving.signal });
     const next = await takeOver();
     await old.logged("another process serves");
     next.signal("SIGKILL");
@@ -202,6 +206,8 @@ else {
     supervisor.close();
     expect((await old.chat("Hello")).status).toBe(201);
     expect(await stream.text()).toEndWith("data: [DONE]\n\n");
+    leaving.abort();
+    await endless.text().catch(() => {});
     // Another takeover finds it at the control socket.
     const last = await takeOver();
     expect((await last.chat("Hello", { key })).status).toBe(201);

@@ -15,8 +15,8 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const CALL = '!tool calculator {"expression":"2 + 3"}';
 const ROUNDS = ["Work.", CALL, CALL, "!next", CALL, "!next", "!say Done."].join("\n");
-/** Long enough that a cancel or a stop interrupts it. */
-const SLOW = ["Work.", "!delay 700ms", CALL, "!next", "!delay 50ms", "!say Done."].join("\n");
+/** Long enough that a cancel or a stop interrupts it, on a busy machine too. */
+const SLOW = ["Work.", "!delay 3s", CALL, "!next", "!delay 50ms", "!say Done."].join("\n");
 const FAILING = "Work.\n!error upstream_error";
 
 /** Steps that lead a server to its fail point; the first are started in each case. */
