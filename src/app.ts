@@ -147,31 +147,30 @@ export async function buildApp(given: AppOptions): Promise<App> {
 }
 
 async function joinModules(options: JoinOptions, database: Database): Promise<App> {
-  const { clock, ids, log, onFatal, place, activity = UNWATCHED, predecessor = null } = options;
+  const { clock, ids, log, place, activity = UNWATCHED, predecessor = null } = options;
   let { settings } = options;
   const current = () => settings;
   const egress = createTrustedEgress({ clock, log });
-  // Addresses that strangers name need the guarded client.
-  const guarded = new GuardedEgress({ clock, allow: () => settings.egress.allow });
+  const process = new Process({ ...options, database });
+  const guarded = openGuarded(options, process, current);
   const { compute = new ComputePool({ script: COMPUTE, clock, log }) } = options;
   const { access, uses } = openAccess(options, database);
-  const { findCaller } = access;
   const running = new InFlight();
   const server = createServer(options, current, running);
   const monitoring = await openObservability({ ...options, egress });
   const { observer, tracer } = monitoring;
   const routers = createRouters({ settings, access, server, clock, ids, log, observer });
 
-  const deps = { settings, database, egress, compute, tracer, clock, ids, log, onFatal };
+  const deps = { settings, database, egress, compute, tracer, clock, ids, log, process };
   const models = await buildModels({ ...deps, open: options.openBackend });
   const { registry } = models;
   openModelRoutes(routers.gateway, registry);
   const secrets = createSecrets({ database, file: options.secretsKeyFile, clock, log });
   const hashUser = (await secrets.openHashes())("users in the log");
-  const chat = { registry, running, hashUser, findCaller, predecessor };
+  const chat = { registry, running, hashUser, findCaller: access.findCaller, predecessor };
   const gateway = createGateway(routers.gateway, { ...deps, ...chat });
-  const { internal } = gateway;
   const { alias } = settings.service;
+  const { internal } = gateway;
   const shared = { ...deps, settings: current, egress: guarded, activity, internal, place };
   const agents = createAgentService(routers.agents, { ...shared, access, alias, secrets });
 
@@ -239,6 +238,11 @@ function openHandover(
     retire: (...until) => waitForClients(server, { clock, endStreams }, ...until),
     settle: (until) => gateway.inherit(until),
   });
+}
+
+/** Addresses that strangers name need the guarded client. */
+function openGuarded({ clock }: AppOptions, { fence }: Process, settings: () => Settings) {
+  return new GuardedEgress({ clock, fence, allow: () => settings().egress.allow });
 }
 
 function openAccess({ settings, clock, ids, log }: AppOptions, database: Database) {
@@ -317,21 +321,21 @@ function openSite(options: AppOptions, site: Site, others: readonly StaticPage[]
   server.open(routers, pages, () => [...site.operators.listRoutes(), ...page]);
 }
 
-type AgentServiceDeps = Omit<Parameters<typeof createAgents>[1], "process" | "disk"> &
-  Pick<AppOptions, "onFatal" | "place"> & { tracer: Tracer | undefined };
+type AgentServiceDeps = Omit<Parameters<typeof createAgents>[1], "disk"> &
+  Pick<AppOptions, "place"> & { process: Process; tracer: Tracer | undefined };
 
 type AgentService = ReturnType<typeof createAgentService>;
 
 /** Wires agents, triggers and webhooks. */
 function createAgentService(router: Router, given: AgentServiceDeps) {
-  const process = new Process(given);
+  const { process } = given;
   const freeMin = () => given.settings().limits.free_disk_bytes;
   const disk = new DiskSpace(given.place, given.clock, freeMin);
   const deps = { ...given, disk };
-  const agents = createAgents(router, { ...deps, process }, given.tracer);
+  const agents = createAgents(router, deps, given.tracer);
   const { prepareRun, pages, listening, drain, endStreams, countStreams, readLive } = agents;
   const triggers = createTriggersModule(router, { ...deps, prepareRun });
-  const webhooks = openWebhooks(router, { ...deps, process });
+  const webhooks = openWebhooks(router, deps);
   const show = (metrics: Metrics) => {
     disk.show(metrics, given.database);
     agents.show(metrics);

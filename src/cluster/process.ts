@@ -3,10 +3,9 @@ import type { Bound, Database } from "../database/index.ts";
 import type { Cancel, Clock } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
+import { LeaseFence } from "./lease-fence.ts";
 import { processStore } from "./store.ts";
-
-const BEAT_EVERY_MS = 2_000;
-const DEAD_AFTER_MS = 10_000;
+import { BEAT_EVERY_MS, DEAD_AFTER_MS } from "./times.ts";
 
 const ENDED = "another server has taken over this data: only one may run on it; this one ends";
 
@@ -41,6 +40,7 @@ interface Heartbeat {
 /** Started before all claimants, so that it stops after them. */
 export class Process implements Service {
   readonly name = "process";
+  readonly fence: LeaseFence;
   readonly #options: ProcessOptions;
   readonly #store: Bound<typeof processStore>;
   /** A lock keeps other servers off SQLite; PostgreSQL's lock can be lost with its connection. */
@@ -51,12 +51,19 @@ export class Process implements Service {
   #epoch = 0;
   #cancel: Cancel | null = null;
   #isStopped = false;
+  #isBeating = false;
+  #isReclaiming = false;
   #spares: (epoch: number) => boolean = () => false;
 
   constructor(options: ProcessOptions) {
     this.#options = options;
     this.#store = options.database.bind(processStore);
     this.#isAlone = options.database.engine !== "postgres";
+    this.fence = new LeaseFence({
+      clock: options.clock,
+      isGuarded: !this.#isAlone,
+      onClosed: () => this.#hasten(),
+    });
   }
 
   get epoch(): number {
@@ -87,7 +94,9 @@ export class Process implements Service {
   }
 
   async #register(): Promise<void> {
+    const sent = this.fence.readTimes();
     this.#epoch = await this.#store.register(this.#options.clock.now());
+    this.fence.renew(sent);
   }
 
   #plan(): void {
@@ -95,34 +104,70 @@ export class Process implements Service {
     this.#cancel = this.#options.clock.after(BEAT_EVERY_MS, () => void this.#live());
   }
 
+  #hasten(): void {
+    // Before the start there is nothing to beat for, and the start opens the fence.
+    if (this.#isBeating || this.#isStopped || this.#epoch === 0) return;
+    this.#cancel?.();
+    void this.#live();
+  }
+
+  /** Plans the next heartbeat before the work of the dead, which may take long. */
   async #live(): Promise<void> {
-    const { log, onFatal } = this.#options;
+    const { log } = this.#options;
+    let isAlive = false;
+    this.#isBeating = true;
     try {
-      if (!(await this.#beat())) {
-        // Stopping ends the epoch too.
-        if (this.#isStopped) return;
-        if (this.#isAlone) {
-          log.error(ENDED);
-          return onFatal(new Error(ENDED));
-        }
-        log.error("process: declared dead by another process; it continues with a new epoch");
-        for (const claimant of this.#claimants) claimant.onEpochLost();
-        await this.#register();
-      }
+      isAlive = await this.#beat();
+      if (!isAlive) return;
+    } catch (error) {
+      log.error("process: the heartbeat could not be written", { error });
+    } finally {
+      this.#isBeating = false;
+    }
+    this.#plan();
+    if (isAlive) await this.#reclaim();
+  }
+
+  /** Writes a sign of life; false: this process has to end, or does so already. */
+  async #beat(): Promise<boolean> {
+    const { log, onFatal } = this.#options;
+    const sent = this.fence.readTimes();
+    if (await this.#isListed()) {
+      this.fence.renew(sent);
+      return !this.#isStopped;
+    }
+    // Stopping ends the epoch too.
+    if (this.#isStopped) return false;
+    if (this.#isAlone) {
+      log.error(ENDED);
+      onFatal(new Error(ENDED));
+      return false;
+    }
+    log.error("process: declared dead by another process; it continues with a new epoch");
+    for (const claimant of this.#claimants) claimant.onEpochLost();
+    await this.#register();
+    return true;
+  }
+
+  async #isListed(): Promise<boolean> {
+    if (!this.#isAlone) return this.#store.beat(this.#epoch);
+    return (await this.#store.list()).some((one) => one.epoch === this.#epoch);
+  }
+
+  async #reclaim(): Promise<void> {
+    if (this.#isReclaiming) return;
+    this.#isReclaiming = true;
+    try {
       const isDead = await this.#findDead();
       await this.#callAll(async (claimant) => {
         await claimant.reclaim(isDead);
         claimant.onHeartbeat();
       });
     } catch (error) {
-      log.error("process: the heartbeat could not be written", { error });
+      this.#options.log.error("process: work of dead processes could not be found", { error });
+    } finally {
+      this.#isReclaiming = false;
     }
-    this.#plan();
-  }
-
-  async #beat(): Promise<boolean> {
-    if (!this.#isAlone) return this.#store.beat(this.#epoch);
-    return (await this.#store.list()).some((one) => one.epoch === this.#epoch);
   }
 
   async #findDead(): Promise<IsDead> {
@@ -136,12 +181,11 @@ export class Process implements Service {
       const heartbeat = known?.beats === beats ? known : { beats, seenAt: clock.monotonic() };
       this.#heartbeats.set(epoch, heartbeat);
       const beatsNow = !this.#isAlone && clock.monotonic() - heartbeat.seenAt < DEAD_AFTER_MS;
-      if (beatsNow || this.#spares(epoch)) {
-        alive.add(epoch);
-        continue;
-      }
-      await this.#store.end(epoch, clock.now());
-      this.#ended.add(epoch);
+      const isSpared = beatsNow || this.#spares(epoch);
+      // A heartbeat since the list was read wins.
+      if (!isSpared && (await this.#store.endSilent(epoch, beats, clock.now()))) {
+        this.#ended.add(epoch);
+      } else alive.add(epoch);
     }
     // Processes with a higher epoch may have registered since the list was read.
     return (epoch) => this.#ended.has(epoch) || (epoch < this.#epoch && !alive.has(epoch));

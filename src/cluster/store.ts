@@ -52,6 +52,14 @@ export const processStore = store(
       );
       return beaten === 1;
     },
+    /** Ends another process that was silent since `beats`; false: it lives, or has ended. */
+    async endSilent(tx, epoch: number, beats: number, now: number): Promise<boolean> {
+      const ended = await tx.run(
+        sql`UPDATE processes SET ended_at = ${now}
+            WHERE epoch = ${epoch} AND beats = ${beats} AND ended_at IS NULL`,
+      );
+      return ended === 1;
+    },
     async end(tx, epoch: number, now: number): Promise<void> {
       await tx.run(
         sql`UPDATE processes SET ended_at = ${now} WHERE epoch = ${epoch} AND ended_at IS NULL`,

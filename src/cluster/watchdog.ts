@@ -5,6 +5,7 @@ import { readTestVariable } from "../platform/failpoint.ts";
 import { canWriteLine } from "../platform/libc.ts";
 import { createLog, type Log } from "../platform/log.ts";
 import { STDERR, writeText } from "../platform/process.ts";
+import { HUNG_AFTER_MS } from "./times.ts";
 import {
   type CurrentCall,
   MEMORY_BYTES,
@@ -14,8 +15,6 @@ import {
 
 const BEAT_EVERY_MS = 500;
 const CHECK_EVERY_MS = 500;
-/** Time without a heartbeat after which the event loop counts as hung. */
-const SILENCE_MS = 15_000;
 const NOTE_BYTES_MAX = 65_536;
 
 export interface Activity {
@@ -75,7 +74,7 @@ export class Watchdog implements Activity {
     const worker = new Worker(script, { smol: true });
     worker.unref();
     worker.onerror = ({ message }) => log.error("watchdog: it failed", { error: message });
-    const silenceMs = Number(readTestVariable("WADI_SILENCE_MS") ?? SILENCE_MS);
+    const silenceMs = Number(readTestVariable("WADI_SILENCE_MS") ?? HUNG_AFTER_MS);
     const options: ThreadOptions = {
       memory: this.#shared,
       file,

@@ -20,6 +20,8 @@ const LARGE_BYTES = 65_536;
 export interface ConnectionFactory {
   dial: typeof dial;
   clock: Clock;
+  /** Asked right before the first byte of the request. */
+  fence?: { readonly isOpen: boolean };
   ca?: string;
 }
 
@@ -39,20 +41,20 @@ export interface HttpHop {
 /**
  * Connects to the address and to nothing else, with the certificate checked against the URL's name.
  * Connections are not reused: if a server closes one at that moment, it is unknown whether the
- * request arrived.
+ * request arrived. Returns null where the fence kept it from being sent.
  */
 export function exchange(
   factory: ConnectionFactory,
   hop: HttpHop,
   address: string,
-): Promise<GuardedOutcome> {
+): Promise<GuardedOutcome | null> {
   return new GuardedExchange(factory, hop, address).outcome;
 }
 
 class GuardedExchange implements ReplyListener {
-  readonly outcome: Promise<GuardedOutcome>;
+  readonly outcome: Promise<GuardedOutcome | null>;
   readonly #url: URL;
-  readonly #resolve: (outcome: GuardedOutcome) => void;
+  readonly #resolve: (outcome: GuardedOutcome | null) => void;
   readonly #reject: (bug: unknown) => void;
   readonly #forgetLimit: Cancel;
   readonly #cancelDial: Cancel;
@@ -61,10 +63,10 @@ class GuardedExchange implements ReplyListener {
   #connection: HttpConnection | undefined;
   #head: ReplyHead | undefined;
 
-  constructor({ dial, clock, ca }: ConnectionFactory, hop: HttpHop, address: string) {
+  constructor({ dial, clock, fence, ca }: ConnectionFactory, hop: HttpHop, address: string) {
     const { url, limit, responseBytesMax } = hop;
     const request = writeHop(hop);
-    const { promise, resolve, reject } = Promise.withResolvers<GuardedOutcome>();
+    const { promise, resolve, reject } = Promise.withResolvers<GuardedOutcome | null>();
     this.outcome = promise;
     this.#url = url;
     this.#readPiece = hop.readPiece;
@@ -81,6 +83,10 @@ class GuardedExchange implements ReplyListener {
         clock,
         timeoutMs: CONNECT_TIMEOUT_MS,
         onOpen: (connection) => {
+          if (fence && !fence.isOpen) {
+            connection.close();
+            return this.#settle(null);
+          }
           this.#connection = connection;
           connection.send(request, this);
         },
@@ -139,7 +145,7 @@ class GuardedExchange implements ReplyListener {
     this.#settle({ ok: true, url: this.#url.href, status, headers, body, truncated });
   }
 
-  #settle(outcome: GuardedOutcome): void {
+  #settle(outcome: GuardedOutcome | null): void {
     this.#forgetLimit();
     this.#resolve(outcome);
   }

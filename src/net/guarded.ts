@@ -47,8 +47,17 @@ export interface GuardedRequest extends Pick<HttpHop, "readPiece"> {
 
 export type Resolve = (name: string) => Promise<readonly string[]>;
 
+/** Closed while another process may have taken over the work of this one. */
+export interface EgressFence {
+  readonly isOpen: boolean;
+  /** Waits until it is open; false: `signal` has aborted. */
+  pass(signal?: AbortSignal): Promise<boolean>;
+}
+
 export interface GuardedOptions {
   clock: Clock;
+  /** Passed right before the first byte of each request; absent: always open. */
+  fence?: EgressFence;
   /** Called for each request, since a reload may change the list. */
   allow: () => readonly AllowEntry[];
   resolve?: Resolve;
@@ -121,13 +130,33 @@ export class GuardedEgress {
     }
     let outcome: GuardedOutcome = failUnsent("dns", url);
     for (const address of addresses.slice(0, ADDRESSES_MAX)) {
-      outcome = await exchange(this.#options, hop, address);
+      outcome = await this.#exchange(hop, address);
       // A request that may have been sent is never sent again.
       const isUnreachable = !outcome.ok && !outcome.sent && outcome.code !== "tls";
       if (!isUnreachable || limit.ended !== null) break;
     }
     return outcome;
   }
+
+  /** Dials again where the fence was closed when the connection was open: nothing was sent. */
+  async #exchange(hop: HttpHop, address: string): Promise<GuardedOutcome> {
+    const { fence } = this.#options;
+    const { limit, url } = hop;
+    for (;;) {
+      if (fence && !fence.isOpen) await passFence(fence, limit);
+      if (limit.ended !== null) return failUnsent(limit.ended, url);
+      const outcome = await exchange(this.#options, hop, address);
+      if (outcome !== null) return outcome;
+    }
+  }
+}
+
+/** Waits until the fence is open or the limit ends. */
+async function passFence(fence: EgressFence, limit: TimeLimit): Promise<void> {
+  const ended = new AbortController();
+  const forget = limit.onEnd(() => ended.abort());
+  await fence.pass(ended.signal);
+  forget();
 }
 
 async function findAddresses(

@@ -26,7 +26,7 @@ export interface FinishedAttempt {
   pauses: boolean;
 }
 
-type SenderDeps = Pick<WebhookDeps, "egress" | "secrets" | "clock" | "ids" | "log">;
+type SenderDeps = Pick<WebhookDeps, "egress" | "secrets" | "clock" | "ids" | "log" | "process">;
 type SenderStore = Pick<Bound<typeof webhookStore>, "findSending">;
 
 interface OutgoingEvent {
@@ -59,9 +59,11 @@ export class Sender {
   }
 
   async #attempt(delivery: ClaimedDelivery, signal: AbortSignal): Promise<FinishedAttempt> {
-    const { clock, ids } = this.#deps;
+    const { clock, ids, process } = this.#deps;
     const message = await this.#prepare(delivery);
     if (typeof message === "string") return skip(delivery, message);
+    // The wait uses up no time of the attempt.
+    if (!(await process.fence.pass(signal))) return skip(delivery, "released");
     const startedAt = clock.now();
     const begun = clock.monotonic();
     const response = classifyResponse(

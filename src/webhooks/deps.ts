@@ -13,7 +13,7 @@ export interface WebhookDeps {
   database: Database;
   egress: Pick<GuardedEgress, "validate" | "request">;
   /** Deliveries are claimed under its number. */
-  process: Pick<Process, "epoch" | "join">;
+  process: Pick<Process, "epoch" | "join" | "fence">;
   clock: Clock;
   disk: Pick<DiskSpace, "require">;
   ids: Ids;

@@ -21,7 +21,7 @@ const DRIFT_MAX_MS = 1_000;
 const FIRST_WAIT_MAX_MS = 60_000;
 
 export interface RecoveryOptions {
-  deps: Pick<WebhookDeps, "clock" | "log" | "process">;
+  deps: Pick<WebhookDeps, "clock" | "log"> & { process: Pick<WebhookDeps["process"], "epoch"> };
   store: Pick<Bound<typeof webhookStore>, "listHeld" | "listWaiting" | "pull" | "release">;
   queue: Pick<DueQueue, "load" | "expect">;
   isInHand(id: string): boolean;

@@ -127,11 +127,11 @@ describe("a process among others", () => {
     let failures = 1;
     const bind = (one: typeof processStore) => {
       const store = world.database.bind(one);
-      const end: typeof store.end = async (...given) => {
+      const endSilent: typeof store.endSilent = async (...given) => {
         if (failures-- > 0) throw new Error("the disk is full");
-        return store.end(...given);
+        return store.endSilent(...given);
       };
-      return { ...store, end };
+      return { ...store, endSilent };
     };
     const database = { ...world.database, bind } as unknown as Database;
     const { process, tell } = create({ ...world, database });
@@ -165,6 +165,89 @@ describe("a process among others", () => {
     expect(tell().at(-2)).toBe("dead 1");
     await world.clock.advance(2_000);
     expect(tell()).toEqual(["dead 1,2", "sign"]);
+  });
+
+  test("does not end one that beats between its last look and the end", async () => {
+    const world = await openWorld();
+    await world.store.register(0);
+    let beatsLeft = 1;
+    const bind = (one: typeof processStore) => {
+      const store = world.database.bind(one);
+      const endSilent: typeof store.endSilent = async (...given) => {
+        if (beatsLeft-- > 0) await store.beat(1);
+        return store.endSilent(...given);
+      };
+      return { ...store, endSilent };
+    };
+    const database = { ...world.database, bind } as unknown as Database;
+    const { process, tell } = create({ ...world, database });
+    await process.start();
+    await world.clock.advance(10_000);
+    expect(beatsLeft).toBe(0);
+    expect(new Set(tell())).toEqual(new Set(["dead ", "sign"]));
+    // That heartbeat counts from when it was seen.
+    await world.clock.advance(10_000);
+    expect(new Set(tell())).toEqual(new Set(["dead ", "sign"]));
+    await world.clock.advance(2_000);
+    expect(tell()).toEqual(["dead 1", "sign"]);
+  });
+
+  test("beats on while it takes over the work of a dead one, however long that takes", async () => {
+    const world = await openWorld();
+    const go = Promise.withResolvers<void>();
+    const { process, tell } = create(world, async (times) => {
+      if (times === 2) await go.promise;
+    });
+    await process.start();
+    await world.clock.advance(20_000);
+    expect(await world.store.list()).toMatchObject([{ epoch: 1, beats: 10 }]);
+    expect(tell()).toEqual(["dead ", "dead "]);
+    go.resolve();
+    await world.clock.advance(2_000);
+    expect(tell()).toEqual(["sign", "dead ", "sign"]);
+  });
+
+  test("begins no effect six seconds after its last heartbeat, until the next one", async () => {
+    const world = await openWorld();
+    let answer = Promise.withResolvers<void>();
+    answer.resolve();
+    const bind = (one: typeof processStore) => {
+      const store = world.database.bind(one);
+      const beat: typeof store.beat = async (epoch) => {
+        await answer.promise;
+        return store.beat(epoch);
+      };
+      return { ...store, beat };
+    };
+    const database = { ...world.database, bind } as unknown as Database;
+    const { process } = create({ ...world, database });
+    expect(process.fence.isOpen).toBe(false);
+    await process.start();
+    await world.clock.advance(60_000);
+    expect(process.fence.isOpen).toBe(true);
+    answer = Promise.withResolvers<void>();
+    await world.clock.advance(5_999);
+    expect(process.fence.isOpen).toBe(true);
+    await world.clock.advance(1);
+    expect(process.fence.isOpen).toBe(false);
+    // The heartbeat that comes through was sent four seconds ago.
+    answer.resolve();
+    await world.clock.advance(0);
+    expect(process.fence.isOpen).toBe(true);
+  });
+
+  test("beats at once for work that waits at its fence, once at a time", async () => {
+    const world = await openWorld();
+    const { process } = create(world);
+    await process.start();
+    world.clock.shiftWall(6_000);
+    const passed = await Promise.all([process.fence.pass(), process.fence.pass()]);
+    expect(passed).toEqual([true, true]);
+    expect(await world.store.list()).toMatchObject([{ beats: 1 }]);
+    await world.clock.advance(2_000);
+    expect(await world.store.list()).toMatchObject([{ beats: 2 }]);
+    await process.stop();
+    expect(world.clock.pending()).toBe(0);
   });
 
   test("sends a heartbeat every two seconds, and is not taken for dead", async () => {
@@ -319,7 +402,7 @@ describe("modules that reclaim by one process", () => {
     expect(tell()).toEqual(["dead 1", "other dead 1"]);
     await world.clock.advance(2_000);
     expect(tell()).toEqual(["dead 1", "other dead 1", "other sign"]);
-    expect(lines).toEqual(["process: the heartbeat could not be written"]);
+    expect(lines).toEqual(["process: work of dead processes could not be found"]);
     await world.clock.advance(2_000);
     expect(tell().toSorted()).toEqual(["dead 1", "other dead 1", "other sign", "sign"]);
   });

@@ -47,7 +47,8 @@ const SCENES: Readonly<Record<string, Scene>> = {
   "runs.cancel": { starts: [free(SLOW), asking(ROUNDS)], act: cancelAll, passes: [2] },
   "runs.note": { starts: [free(FAILING)] },
   "runs.release": { starts: [free(SLOW)], act: async ({ child }) => child.terminate() },
-  "processes.end": { starts: [free(ROUNDS)], isSecond: true },
+  "processes.end": { starts: [free(SLOW)], act: async ({ child }) => child.terminate() },
+  "processes.endSilent": { starts: [free(ROUNDS)], isSecond: true },
   "runs.reclaim": { starts: [free(ROUNDS), free(ROUNDS)], isSecond: true },
 };
 /** Old runs are swept at most once an hour; the only process of a database sends no heartbeat. */

@@ -48,6 +48,33 @@ export const processCases: readonly Case[] = [
     },
   },
   {
+    method: "processes.endSilent",
+    title: "ends a process that was silent since the given heartbeat",
+    setup: async ({ processes }) => {
+      await processes.register(BEGIN);
+      await processes.beat(1);
+    },
+    act: ({ processes }) => processes.endSilent(1, 1, BEGIN + 1),
+    async check(answer, { processes }) {
+      expect(answer).toBe(true);
+      expect(await processes.list()).toEqual([]);
+      expect(await processes.endSilent(1, 1, BEGIN + 2)).toBe(false);
+    },
+  },
+  {
+    method: "processes.endSilent",
+    title: "loses against a heartbeat in between",
+    setup: async ({ processes }) => {
+      await processes.register(BEGIN);
+      await processes.beat(1);
+    },
+    act: ({ processes }) => processes.endSilent(1, 0, BEGIN + 1),
+    async check(answer, { processes }) {
+      expect(answer).toBe(false);
+      expect(await processes.beat(1)).toBe(true);
+    },
+  },
+  {
     method: "processes.list",
     title: "is empty in a new database",
     act: ({ processes }) => processes.list(),

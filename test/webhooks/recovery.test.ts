@@ -16,7 +16,7 @@ function open() {
   const loads: string[] = [];
   const seen: string[] = [];
   const recovery = new Recovery({
-    deps: { clock, log: undefined as never, process: { epoch: 1, join() {} } },
+    deps: { clock, log: undefined as never, process: { epoch: 1 } },
     store: {
       async listWaiting(after, limit) {
         loads.push(after);

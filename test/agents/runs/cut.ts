@@ -59,7 +59,8 @@ function cutBy(sideOf: (write: Write) => Point["side"] | null) {
   };
   const wrapProcesses = (store: ProcessStore): ProcessStore => {
     const guarded = SIGNS.map((method) => [method, guard(store[method], () => null)]);
-    return { ...store, ...Object.fromEntries(guarded), end: async () => undefined };
+    const endSilent = guard(store.endSilent, () => null) as ProcessStore["endSilent"];
+    return { ...store, ...Object.fromEntries(guarded), endSilent, end: async () => undefined };
   };
   return { reached, die, wraps: { wrap, wrapProcesses } };
 }

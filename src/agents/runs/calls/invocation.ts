@@ -82,6 +82,9 @@ export async function runCall(
   if (!tool || (tool.sends && call.attempt === 0)) return endDisabled(context, call);
   const { row } = state;
   const hadExternal = row.external_content;
+  // Another process may have taken over the run of one that was frozen; the wait is no part of the
+  // call's time.
+  if (tool.sends && !(await deps.process.fence.pass(signal))) return endUnseen(call);
   const started_at = deps.clock.now();
   const startedAt = deps.clock.monotonic();
   const traceStart = deps.traces?.now() ?? 0;

@@ -13,7 +13,9 @@ import { createReceiver, makeSender } from "../senders.ts";
 function openCall(tool: Tool, fields: Partial<ToolCallData>) {
   const lines: unknown[] = [];
   const log = { error: (...line: unknown[]) => void lines.push(line) };
-  const deps = { clock: createManualClock(), ids: createSeededIds(), log, activity: UNWATCHED };
+  const process = { fence: { pass: async () => true } };
+  const own = { clock: createManualClock(), ids: createSeededIds() };
+  const deps = { ...own, log, activity: UNWATCHED, process };
   const row = { id: "r-1", epoch: 1, worked_ms: 0, cost: { prices: { tools: {} } } };
   const state = { row, version: { tools: [] }, shown: { characters: 0, truncated: 0 } };
   const toolset = { find: () => tool };
