@@ -1,9 +1,10 @@
 // The process on its database: its epoch, its heartbeat, and the dead ones around it.
-import type { Bound, Database } from "../database/index.ts";
+import { type Bound, type Database, retryUnavailable } from "../database/index.ts";
 import type { Cancel, Clock } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import { LeaseFence } from "./lease-fence.ts";
+import { Members, type SeenProcess } from "./members.ts";
 import { processStore } from "./store.ts";
 import { BEAT_EVERY_MS, DEAD_AFTER_MS } from "./times.ts";
 
@@ -35,18 +36,21 @@ export interface ProcessOptions {
 interface Heartbeat {
   beats: number;
   seenAt: number;
+  /** Set where it has beaten since this process's first look, or came later. */
+  isProven: boolean;
 }
 
 /** Started before all claimants, so that it stops after them. */
 export class Process implements Service {
   readonly name = "process";
   readonly fence: LeaseFence;
+  readonly members: Members;
   readonly #options: ProcessOptions;
   readonly #store: Bound<typeof processStore>;
   /** A lock keeps other servers off SQLite; PostgreSQL's lock can be lost with its connection. */
   readonly #isAlone: boolean;
   readonly #claimants: Claimant[] = [];
-  #heartbeats = new Map<number, Heartbeat>();
+  #heartbeats: Map<number, Heartbeat> | null = null;
   readonly #ended = new Set<number>();
   #epoch = 0;
   #cancel: Cancel | null = null;
@@ -59,6 +63,7 @@ export class Process implements Service {
     this.#options = options;
     this.#store = options.database.bind(processStore);
     this.#isAlone = options.database.engine !== "postgres";
+    this.members = new Members(!options.database.isShared);
     this.fence = new LeaseFence({
       clock: options.clock,
       isGuarded: !this.#isAlone,
@@ -78,6 +83,24 @@ export class Process implements Service {
   /** Call it before the start. */
   join(claimant: Claimant): void {
     this.#claimants.push(claimant);
+  }
+
+  /** Runs work that one process does at a time; false: another one does it. */
+  async withLease(name: string, work: () => Promise<void>): Promise<boolean> {
+    const { database, clock } = this.#options;
+    if (!database.isShared) {
+      await work();
+      return true;
+    }
+    const epoch = this.#epoch;
+    if (!(await this.#store.takeLease(name, epoch))) return false;
+    try {
+      await work();
+    } finally {
+      // Else it would stay with this process for as long as that lives.
+      await retryUnavailable(clock, () => this.#store.endLease(name, epoch));
+    }
+    return true;
   }
 
   async start(): Promise<void> {
@@ -174,19 +197,22 @@ export class Process implements Service {
     const { clock } = this.#options;
     const others = (await this.#store.list()).filter((one) => one.epoch !== this.#epoch);
     const before = this.#heartbeats;
+    const isFirst = before === null;
     this.#heartbeats = new Map();
-    const alive = new Set<number>();
+    const alive = new Map<number, SeenProcess>();
     for (const { epoch, beats } of others) {
-      const known = before.get(epoch);
-      const heartbeat = known?.beats === beats ? known : { beats, seenAt: clock.monotonic() };
+      const known = before?.get(epoch);
+      const fresh = { beats, seenAt: clock.monotonic(), isProven: !isFirst };
+      const heartbeat = known?.beats === beats ? known : fresh;
       this.#heartbeats.set(epoch, heartbeat);
       const beatsNow = !this.#isAlone && clock.monotonic() - heartbeat.seenAt < DEAD_AFTER_MS;
       const isSpared = beatsNow || this.#spares(epoch);
       // A heartbeat since the list was read wins.
       if (!isSpared && (await this.#store.endSilent(epoch, beats, clock.now()))) {
         this.#ended.add(epoch);
-      } else alive.add(epoch);
+      } else alive.set(epoch, { epoch, isProven: heartbeat.isProven });
     }
+    this.members.see(this.#epoch, [...alive.values()]);
     // Processes with a higher epoch may have registered since the list was read.
     return (epoch) => this.#ended.has(epoch) || (epoch < this.#epoch && !alive.has(epoch));
   }

@@ -60,6 +60,21 @@ export const processStore = store(
       );
       return ended === 1;
     },
+    /** Returns false where another live process has the lease, or this one is dead. */
+    async takeLease(tx, name: string, epoch: number): Promise<boolean> {
+      const taken = await tx.run(
+        sql`INSERT INTO leases (name, epoch)
+            SELECT CAST(${name} AS TEXT), epoch FROM processes
+            WHERE epoch = ${epoch} AND ended_at IS NULL
+            ON CONFLICT (name) DO UPDATE SET epoch = excluded.epoch
+            WHERE leases.epoch = excluded.epoch OR NOT EXISTS (
+              SELECT 1 FROM processes WHERE epoch = leases.epoch AND ended_at IS NULL)`,
+      );
+      return taken === 1;
+    },
+    async endLease(tx, name: string, epoch: number): Promise<void> {
+      await tx.run(sql`DELETE FROM leases WHERE name = ${name} AND epoch = ${epoch}`);
+    },
     async end(tx, epoch: number, now: number): Promise<void> {
       await tx.run(
         sql`UPDATE processes SET ended_at = ${now} WHERE epoch = ${epoch} AND ended_at IS NULL`,

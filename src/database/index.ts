@@ -137,6 +137,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   const bound = new Map<Store, object>();
   return {
     engine: engine.name,
+    isShared: place.kind === "postgres" && place.isShared === true,
     bind<S extends Store>(store: S) {
       const methods = bound.get(store) ?? bindStore(engine, store, bus);
       bound.set(store, methods);

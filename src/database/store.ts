@@ -103,6 +103,8 @@ export interface DatabaseSize {
 
 export interface Database {
   readonly engine: DatabaseEngine["name"];
+  /** Other processes may serve the same data. */
+  readonly isShared: boolean;
   bind<S extends Store>(store: S): Bound<S>;
   /**
    * Calls `run` after every commit that wakes `channel`, in any process. The returned function

@@ -1,5 +1,6 @@
 // The backend of one model: its servers, how they are called, and whether they would answer.
 
+import type { Process } from "../cluster/index.ts";
 import type { TrustedEgress } from "../net/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
@@ -45,6 +46,7 @@ export interface BackendOptions {
   log: Log;
   tracer?: Tracer | null;
   units: ManagedServers;
+  process: Pick<Process, "members">;
 }
 
 /** Opens the backend of a model's settings; it sends nothing before its start. */
@@ -80,6 +82,7 @@ type Servers = Backend & Pick<Replicas<CompleteAttempt>, "forgive">;
 
 function openServers(model: ModelSettings, options: BackendOptions): Servers {
   const { clock, ids, egress, log } = options;
+  const { members } = options.process;
   const { id, upstream, capabilities } = model;
   if (upstream.kind === "stub") {
     const stub = createStub({ ...upstream, clock, ids });
@@ -103,7 +106,7 @@ function openServers(model: ModelSettings, options: BackendOptions): Servers {
     }),
     check: isWatched(model) ? openReplicaCheck(url, upstream, egress) : null,
   }));
-  const replicas = new Replicas(servers, { ...upstream, model: id, clock, log });
+  const replicas = new Replicas(servers, { ...upstream, model: id, clock, log, members });
   return {
     complete: completeWith(replicas),
     countTokens: createTokenCount(provider),

@@ -1,4 +1,5 @@
 // Deletes rows that are older than the settings keep them: hourly, and never by a doubtful clock.
+import type { Process } from "../cluster/index.ts";
 import type { Bound, Database } from "../database/index.ts";
 import { type Clock, settlesWithin, wait } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
@@ -48,6 +49,7 @@ export async function sweepRows(
 
 export interface SweeperOptions {
   database: Pick<Database, "bind">;
+  process: Pick<Process, "withLease">;
   clock: Clock;
   log: Log;
   sweeps: readonly Sweep[];
@@ -110,7 +112,13 @@ export class Sweeper implements Service {
       );
     }
     this.#isDoubtful = decision === "doubtful";
-    if (decision === "sweep") await this.#sweepAll(clock.now(), stopping);
+    if (decision !== "sweep") return;
+    await this.#options.process.withLease("sweeps", async () => {
+      // Another process may have swept since the look.
+      const fresh = await this.#store.find();
+      if (decideSweep(fresh, clock.now(), settledMs) !== "sweep") return;
+      await this.#sweepAll(clock.now(), stopping);
+    });
   }
 
   async #sweepAll(now: number, stopping: AbortSignal): Promise<void> {

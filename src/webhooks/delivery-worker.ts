@@ -61,7 +61,7 @@ export class DeliveryWorker implements Service {
     const { clock, log, process } = deps;
     this.#deps = deps;
     this.#store = store;
-    this.#queue = new DueQueue(clock);
+    this.#queue = new DueQueue(clock, (id) => process.members.owns(id));
     this.#planner = new ClaimPlanner(this.#queue);
     this.#sender = new Sender(deps, store);
     this.#fanOut = new FanOutWorker(deps, store);
@@ -105,6 +105,12 @@ export class DeliveryWorker implements Service {
     listen("webhooks.due", (id) => this.#queue.announce(id));
     listen("webhooks.endpoint", (id) => this.#queue.resume(id));
     listen("installation", () => this.#recovery.scan());
+    this.#unlisten.push(
+      this.#deps.process.members.onChange(() => {
+        this.#queue.disown();
+        this.#recovery.scan();
+      }),
+    );
     this.#fanOut.start();
     this.#recovery.scan();
   }

@@ -13,7 +13,7 @@ export interface WebhookDeps {
   database: Database;
   egress: Pick<GuardedEgress, "validate" | "request">;
   /** Deliveries are claimed under its number. */
-  process: Pick<Process, "epoch" | "join" | "fence">;
+  process: Pick<Process, "epoch" | "join" | "fence" | "members">;
   clock: Clock;
   disk: Pick<DiskSpace, "require">;
   ids: Ids;

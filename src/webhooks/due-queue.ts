@@ -39,6 +39,7 @@ export interface EndpointQueue {
 
 export class DueQueue {
   readonly #clock: Clock;
+  readonly #isOwn: (webhookId: string) => boolean;
   readonly #endpoints = new Map<string, KnownEndpoint>();
   readonly #unknown = new Set<string>();
   readonly #due: Record<HealthLevel, Set<EndpointQueue>> = {
@@ -51,8 +52,10 @@ export class DueQueue {
   #nextDueAt = NEVER;
   #nextCheckAt = 0;
 
-  constructor(clock: Clock) {
+  /** `isOwn` tests if this process sends to an endpoint. */
+  constructor(clock: Clock, isOwn: (webhookId: string) => boolean) {
     this.#clock = clock;
+    this.#isOwn = isOwn;
   }
 
   get nextDueAt(): number {
@@ -71,6 +74,7 @@ export class DueQueue {
 
   /** Notes that something is due at `at` which no queue may know of. */
   expect({ webhookId, queue }: QueueKey, at: number): void {
+    if (!this.#isOwn(webhookId)) return;
     const endpoint = this.#endpoints.get(webhookId);
     if (endpoint) this.#expect(endpoint.queues[queue], at);
     else this.#unknown.add(webhookId);
@@ -100,13 +104,16 @@ export class DueQueue {
     return id;
   }
 
-  load({ id, account_id, first_due_at, retry_due_at, ...record }: WaitingEndpoint): void {
+  /** Returns false for an endpoint of another process. */
+  load({ id, account_id, first_due_at, retry_due_at, ...record }: WaitingEndpoint): boolean {
+    if (!this.#isOwn(id)) return false;
     const endpoint = this.#endpoints.get(id) ?? this.#add(id, account_id);
     endpoint.isPaused = false;
     endpoint.health.load(record);
     if (first_due_at !== null) this.#expect(endpoint.queues[FIRST_ATTEMPTS], first_due_at);
     if (retry_due_at !== null) this.#expect(endpoint.queues[RETRIES], retry_due_at);
     this.place(endpoint);
+    return true;
   }
 
   beginClaim(queue: EndpointQueue): void {
@@ -118,8 +125,18 @@ export class DueQueue {
   /** Ends a claim; `nextDueAt` is what the database says of the queue, if it was read. */
   endClaim(queue: EndpointQueue, nextDueAt?: number): void {
     queue.isClaiming = false;
-    if (nextDueAt !== undefined) queue.dueAt = Math.min(nextDueAt, queue.announcedAt);
+    if (!this.#isOwn(queue.endpoint.id)) queue.dueAt = NEVER;
+    else if (nextDueAt !== undefined) queue.dueAt = Math.min(nextDueAt, queue.announcedAt);
     this.place(queue.endpoint);
+  }
+
+  /** Forgets what is due at endpoints that are another process's now. */
+  disown(): void {
+    for (const endpoint of this.#endpoints.values()) {
+      if (this.#isOwn(endpoint.id)) continue;
+      for (const queue of endpoint.queues) queue.dueAt = queue.announcedAt = NEVER;
+      this.place(endpoint);
+    }
   }
 
   place(endpoint: KnownEndpoint): void {

@@ -9,6 +9,8 @@ import type { webhookStore } from "./store/index.ts";
 const EVENTS_A_BATCH = 200;
 
 const RETRY_MS = 1_000;
+/** Interval of lists among several processes: a notification of another one may be lost. */
+const LIST_EVERY_MS = 60_000;
 
 export function createBatch({
   ids,
@@ -29,7 +31,7 @@ export async function fanOutFirst<T extends { kind: string }>(
   }
 }
 
-type FanOutDeps = Pick<WebhookDeps, "database" | "clock" | "ids" | "log" | "settings">;
+type FanOutDeps = Pick<WebhookDeps, "database" | "clock" | "ids" | "log" | "process" | "settings">;
 type FanOutStore = Pick<Bound<typeof webhookStore>, "fanOut">;
 
 export class FanOutWorker {
@@ -39,7 +41,8 @@ export class FanOutWorker {
   readonly #loop: WorkerLoop;
   readonly #accounts = new Set<string>();
   #isListingDue = true;
-  #unlisten = () => {};
+  #listAt = Number.POSITIVE_INFINITY;
+  readonly #unlisten: (() => void)[] = [];
 
   constructor(deps: FanOutDeps, store: FanOutStore) {
     const { database, clock, log } = deps;
@@ -55,16 +58,25 @@ export class FanOutWorker {
   }
 
   start(): void {
-    this.#unlisten = this.#deps.database.listen("outbox", (accountId) => {
-      if (accountId === null) this.#isListingDue = true;
-      else this.#accounts.add(accountId);
+    const { database, process } = this.#deps;
+    const look = () => {
+      this.#isListingDue = true;
       this.#loop.wake();
-    });
+    };
+    this.#unlisten.push(
+      process.members.onChange(look),
+      database.listen("outbox", (accountId) => {
+        if (accountId === null) return look();
+        if (!process.members.owns(accountId)) return;
+        this.#accounts.add(accountId);
+        this.#loop.wake();
+      }),
+    );
     this.#loop.wake();
   }
 
   async stop(): Promise<void> {
-    this.#unlisten();
+    for (const unlisten of this.#unlisten.splice(0)) unlisten();
     await this.#loop.stop();
   }
 
@@ -77,9 +89,12 @@ export class FanOutWorker {
   }
 
   async #pass(): Promise<NextPass> {
-    if (this.#isListingDue) await this.#list();
+    const now = this.#deps.clock.monotonic();
+    if (this.#isListingDue || now >= this.#listAt) await this.#list();
     const [accountId] = this.#accounts;
-    if (accountId === undefined) return "on_wake";
+    if (accountId === undefined) {
+      return this.#deps.database.isShared ? { inMs: this.#listAt - now } : "on_wake";
+    }
     // Removed before the write, which may miss events announced from now on.
     this.#accounts.delete(accountId);
     let isDone = false;
@@ -92,9 +107,12 @@ export class FanOutWorker {
   }
 
   async #list(): Promise<void> {
+    const { clock, database, process } = this.#deps;
     this.#isListingDue = false;
+    if (database.isShared) this.#listAt = clock.monotonic() + LIST_EVERY_MS;
     try {
-      for (const accountId of await this.#outbox.listWaiting()) this.#accounts.add(accountId);
+      const waiting = await this.#outbox.listWaiting();
+      for (const id of waiting) if (process.members.owns(id)) this.#accounts.add(id);
     } catch (error) {
       this.#isListingDue = true;
       throw error;

@@ -86,9 +86,9 @@ export class Recovery {
 
   async #load(page: readonly WaitingEndpoint[]): Promise<void> {
     const { deps, store, queue, onFound } = this.#options;
-    for (const endpoint of page) queue.load(endpoint);
+    const own = page.filter((endpoint) => queue.load(endpoint));
     const now = deps.clock.now();
-    const far = page.flatMap((endpoint) => listFar(endpoint, now));
+    const far = own.flatMap((endpoint) => listFar(endpoint, now));
     if (far.length > 0) await store.pull(far, now);
     for (const key of far) queue.expect(key, now);
     onFound();

@@ -28,7 +28,8 @@ async function openWorld(engine: Database["engine"] = "postgres"): Promise<World
     },
   });
   closing.push(database);
-  return { database: { ...database, engine }, clock, store: bindProcesses(database) };
+  const isShared = engine === "postgres";
+  return { database: { ...database, engine, isShared }, clock, store: bindProcesses(database) };
 }
 
 /** A process and its calls to claimants; `dead` lists the dead ones of epochs 1 to 9. */

@@ -6,6 +6,7 @@ import { createTrustedEgress } from "../../src/net/index.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { readSettings } from "../../src/settings/index.ts";
 import { stores } from "../../src/stores.ts";
+import { ALONE } from "../support/alone.ts";
 import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
 import { placeInMemory } from "../support/memory.ts";
@@ -28,7 +29,8 @@ async function open(text: string) {
   const egress = createTrustedEgress({ clock });
   const log = createLog(clock, () => {}, true);
   const ids = createSeededIds();
-  const models = await buildModels({ settings: read(text), database, egress, clock, ids, log });
+  const deps = { database, process: ALONE, egress, clock, ids, log };
+  const models = await buildModels({ settings: read(text), ...deps });
   return {
     find: () => models.registry.resolve("one").model,
     change: (next: string) => models.change(read(next)),

@@ -8,6 +8,7 @@ import type { ModelStatus } from "../../src/models/store.ts";
 import { createTrustedEgress } from "../../src/net/index.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { type ModelSettings, readSettings } from "../../src/settings/index.ts";
+import { ALONE } from "../support/alone.ts";
 import { createManualClock } from "../support/clock.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
@@ -249,6 +250,7 @@ upstream = { kind = "stub" }
     const noted: string[] = [];
     const models = await buildModels({
       settings: read(model("one"), model("two")),
+      process: ALONE,
       database,
       egress: createTrustedEgress({ clock }),
       clock,

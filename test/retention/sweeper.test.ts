@@ -1,11 +1,13 @@
 // Tests when old rows are deleted, and when a clock is in doubt.
 import { afterEach, expect, test } from "bun:test";
 import { createSweepAdmin } from "../../src/admin/upkeep.ts";
+import type { Process } from "../../src/cluster/index.ts";
 import { wait } from "../../src/platform/clock.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { sweepStore } from "../../src/retention/store.ts";
 import { type IsStopping, isDoubtful, Sweeper, sweepRows } from "../../src/retention/sweeper.ts";
 import { readSettings } from "../../src/settings/index.ts";
+import { ALONE } from "../support/alone.ts";
 import { createManualClock } from "../support/clock.ts";
 import { memory, openTestDatabase, type TestDatabase } from "../support/database.ts";
 
@@ -32,7 +34,7 @@ async function openTrial(swept_ago_ms: number, clock_is_off_ms = 0) {
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
   const runs: number[] = [];
   const trial = { clock, store, lines, runs, rows: 0, ready: Promise.resolve() };
-  const start = async () => {
+  const start = async (process: Pick<Process, "withLease"> = ALONE) => {
     const sweeps = [
       {
         what: "broken rows",
@@ -47,7 +49,7 @@ async function openTrial(swept_ago_ms: number, clock_is_off_ms = 0) {
         },
       },
     ];
-    const sweeper = new Sweeper({ database, clock, log, sweeps });
+    const sweeper = new Sweeper({ database, process, clock, log, sweeps });
     sweeper.start();
     await clock.advance(0);
     return sweeper;
@@ -128,7 +130,7 @@ test("between two writes a sweep rests as long as the write took", async () => {
     what: "rows",
     run: (_: number, isStopping: IsStopping) => sweepRows(isStopping, write),
   };
-  const sweeper = new Sweeper({ database, clock, log, sweeps: [rows] });
+  const sweeper = new Sweeper({ database, process: ALONE, clock, log, sweeps: [rows] });
   sweeper.start();
   await clock.advance(0);
   // The first took no time, so that the second begins at once.
@@ -244,4 +246,30 @@ test("a sweep by hand that fails does not count as one", async () => {
 test("a clock is in doubt once it is more than seven days ahead of the last trusted sweep", () => {
   const row = { swept_at: 0, witnessed_at: 0 };
   expect([7 * DAY_MS, 7 * DAY_MS + 1].map((now) => isDoubtful(row, now))).toEqual([false, true]);
+});
+
+test("of several processes one sweeps at a time, and none again within the hour", async () => {
+  const trial = await openTrial(DAY_MS + 1);
+  const { clock, start, runs } = trial;
+  let holder = 0;
+  /** A process of this number that shares the lease. */
+  const share = (number: number): Pick<Process, "withLease"> => ({
+    async withLease(_, work) {
+      if (holder !== 0) return false;
+      holder = number;
+      await work();
+      holder = 0;
+      return true;
+    },
+  });
+  const done = Promise.withResolvers<void>();
+  trial.ready = done.promise;
+  const first = await start(share(1));
+  const second = await start(share(2));
+  expect([runs.length, holder]).toEqual([1, 1]);
+  done.resolve();
+  await clock.advance(HOUR_MS - 1);
+  expect(runs).toHaveLength(1);
+  await first.stop(0);
+  await second.stop(0);
 });

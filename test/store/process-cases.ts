@@ -75,6 +75,57 @@ export const processCases: readonly Case[] = [
     },
   },
   {
+    method: "processes.takeLease",
+    title: "gives a lease to one live process at a time, and to the same one again",
+    setup: async ({ processes }) => {
+      for (const _ of [1, 2, 3]) await processes.register(BEGIN);
+      await processes.end(3, BEGIN);
+    },
+    act: ({ processes }) => processes.takeLease("sweeps", 1),
+    async check(answer, { processes }) {
+      expect(answer).toBe(true);
+      expect(await processes.takeLease("sweeps", 2)).toBe(false);
+      expect(await processes.takeLease("sweeps", 1)).toBe(true);
+      expect(await processes.takeLease("other", 2)).toBe(true);
+      // A dead process gets none.
+      expect(await processes.takeLease("third", 3)).toBe(false);
+    },
+  },
+  {
+    method: "processes.takeLease",
+    title: "takes the lease of a dead process",
+    setup: async ({ processes }) => {
+      for (const _ of [1, 2]) await processes.register(BEGIN);
+      await processes.takeLease("sweeps", 1);
+      await processes.end(1, BEGIN);
+    },
+    act: ({ processes }) => processes.takeLease("sweeps", 2),
+    check: (answer) => expect(answer).toBe(true),
+  },
+  {
+    method: "processes.takeLease",
+    title: "gives it to one of two that ask at once",
+    setup: async ({ processes }) => {
+      for (const _ of [1, 2]) await processes.register(BEGIN);
+    },
+    act: ({ processes }) => Promise.all([1, 2].map((one) => processes.takeLease("sweeps", one))),
+    check: (answer) => expect((answer as boolean[]).toSorted()).toEqual([false, true]),
+  },
+  {
+    method: "processes.endLease",
+    title: "gives a lease back, unless another process has it",
+    setup: async ({ processes }) => {
+      for (const _ of [1, 2]) await processes.register(BEGIN);
+      await processes.takeLease("sweeps", 1);
+    },
+    act: ({ processes }) => processes.endLease("sweeps", 1),
+    async check(_, { processes }) {
+      expect(await processes.takeLease("sweeps", 2)).toBe(true);
+      await processes.endLease("sweeps", 1);
+      expect(await processes.takeLease("sweeps", 1)).toBe(false);
+    },
+  },
+  {
     method: "processes.list",
     title: "is empty in a new database",
     act: ({ processes }) => processes.list(),

@@ -91,6 +91,8 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
   "processes.beat": {},
   "processes.end": {},
   "processes.endSilent": {},
+  "processes.takeLease": {},
+  "processes.endLease": {},
   "evaluations.create": {
     "stores an evaluation with its runs, and counts its bytes": ["evaluation e-1"],
     "refuses more under way than an account may have, and more bytes": ["evaluation e-7"],

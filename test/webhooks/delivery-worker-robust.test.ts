@@ -254,11 +254,15 @@ test("two processes send each delivery once", async () => {
   ];
   await trials[0]!.listen();
   await trials[0]!.listen("https://two.example.com/");
+  await trials[0]!.pass(6 * SECOND_MS);
   const events = await trials[0]!.happen(100);
   await verifyDelivered(trials, events);
   const sent = trials.flatMap((trial) => trial.sent.map(({ id, url }) => `${url} ${id}`));
   expect(sent).toHaveLength(200);
   expect(new Set(sent).size).toBe(200);
+  // An endpoint has one process, so that its concurrency is not multiplied.
+  const urlsOf = ({ sent }: Trial) => new Set(sent.map(({ url }) => url));
+  expect(urlsOf(trials[0]!).intersection(urlsOf(trials[1]!)).size).toBe(0);
 });
 
 test("a process that others take for dead drops its claims, and registers anew", async () => {

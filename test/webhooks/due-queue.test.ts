@@ -15,7 +15,7 @@ const listDue = (queue: DueQueue) =>
   HEALTHS.flatMap((health) => [...queue.due(health)]).map(({ endpoint }) => endpoint.id);
 
 test("an endpoint that is announced again keeps its turn, and one that pauses loses it", () => {
-  const queue = new DueQueue(createManualClock());
+  const queue = new DueQueue(createManualClock(), () => true);
   for (const id of ["w-1", "w-2", "w-3"]) queue.load(waiting(id, { first_due_at: 1 }));
   queue.announce("w-1");
   expect(listDue(queue)).toEqual(["w-1", "w-2", "w-3"]);
@@ -28,7 +28,7 @@ test("an endpoint that is announced again keeps its turn, and one that pauses lo
 });
 
 test("an unknown endpoint is read before it is due", () => {
-  const queue = new DueQueue(createManualClock());
+  const queue = new DueQueue(createManualClock(), () => true);
   queue.announce("w-1");
   queue.resume("w-2");
   expect(listDue(queue)).toEqual([]);
@@ -37,7 +37,7 @@ test("an unknown endpoint is read before it is due", () => {
 });
 
 test("endpoints without a backlog are dropped once there are many", () => {
-  const queue = new DueQueue(createManualClock());
+  const queue = new DueQueue(createManualClock(), () => true);
   const first = { first_due_at: 1 };
   for (const id of ["claimed", "paused", "waiting"]) queue.load(waiting(id, first));
   const [claimed, paused] = [...queue.due("new")];

@@ -1,5 +1,6 @@
 // Tests the fan-out of events while the database fails, and of those announced meanwhile.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { Members } from "../../src/cluster/members.ts";
 import { FanOutWorker } from "../../src/webhooks/fan-out.ts";
 import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
@@ -11,7 +12,7 @@ interface Meanwhile {
 }
 
 /** One account has pending events without a notification; listing them fails `failures` times. */
-function open(failures: number, { onList, onWrite }: Meanwhile = {}) {
+function open(failures: number, { onList, onWrite }: Meanwhile = {}, members?: Members) {
   const clock = createManualClock();
   const written: string[] = [];
   const lines: string[] = [];
@@ -34,7 +35,9 @@ function open(failures: number, { onList, onWrite }: Meanwhile = {}) {
       ids: createSeededIds(1),
       log: { error: (line: string) => lines.push(line) },
     },
+    process: { members: members ?? new Members(true) },
     database: {
+      isShared: members !== undefined,
       bind: () => ({ listWaiting }),
       listen(_channel: string, run: typeof announce) {
         announce = run;
@@ -44,7 +47,7 @@ function open(failures: number, { onList, onWrite }: Meanwhile = {}) {
     settings: () => ({ limits: { waiting_deliveries: 9 } }),
   } as unknown as ConstructorParameters<typeof FanOutWorker>[0];
   const worker = new FanOutWorker(deps, { fanOut });
-  return { clock, written, lines, worker, looks: () => looks };
+  return { clock, written, lines, worker, looks: () => looks, announce: () => announce("a-1") };
 }
 
 test("events pending at the start are fanned out as soon as they can be listed", async () => {
@@ -82,4 +85,48 @@ test("accounts are listed again if announcements were lost during a listing", as
   worker.start();
   await clock.advance(0);
   expect(looks()).toBe(2);
+});
+
+describe("among several processes", () => {
+  const others = Array.from({ length: 20 }, (_, n) => ({ epoch: n + 2, isProven: true }));
+  /** Members in which this process has the events of `a-1`, or another one does. */
+  const open2 = (isOwner: boolean) => {
+    const members = new Members(false);
+    for (let look = 0; look < 3; look++) members.see(1, isOwner ? [] : others);
+    expect(members.owns("a-1")).toBe(isOwner);
+    return { members, ...open(0, {}, members) };
+  };
+
+  test("the events of an account are fanned out by its process, and by no other", async () => {
+    for (const isOwner of [true, false]) {
+      const { clock, written, worker, announce } = open2(isOwner);
+      worker.start();
+      announce();
+      await clock.advance(0);
+      expect(written.length > 0).toBe(isOwner);
+      await worker.stop();
+    }
+  });
+
+  test("the events of a dead process's accounts are found when it is dead", async () => {
+    const { clock, written, worker, members } = open2(false);
+    worker.start();
+    await clock.advance(0);
+    expect(written).toEqual([]);
+    members.see(1, []);
+    await clock.advance(0);
+    expect(written).toEqual(["a-1"]);
+    await worker.stop();
+  });
+
+  test("events whose announcement was lost are found within a minute", async () => {
+    const { clock, worker, looks } = open2(true);
+    worker.start();
+    await clock.advance(59_999);
+    expect(looks()).toBe(1);
+    await clock.advance(1);
+    expect(looks()).toBe(2);
+    await worker.stop();
+    expect(clock.pending()).toBe(0);
+  });
 });

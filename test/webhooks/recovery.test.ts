@@ -26,7 +26,7 @@ function open() {
       listHeld: async () => [],
       release: async () => [],
     },
-    queue: { load: ({ id }) => void seen.push(id), expect() {} },
+    queue: { load: ({ id }) => seen.push(id) > 0, expect() {} },
     isInHand: () => false,
     onFound: () => undefined,
   });

@@ -91,11 +91,10 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
     store: (about, secret, write) => secrets.store(about, secret, write),
     open: (place, decoy) => secrets.open(place, decoy),
   };
+  const { isShared = false } = options;
+  const seen: Database = { ...database, isShared, engine: isShared ? "postgres" : "memory" };
   const process = new Process({
-    database: {
-      ...{ ...database, engine: options.isShared ? "postgres" : "memory" },
-      bind: (one) => guard(database.bind(one)),
-    },
+    database: { ...seen, bind: (one) => guard(database.bind(one)) },
     ...{ clock, log },
     onFatal(why) {
       throw why;
@@ -117,7 +116,7 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
   };
   const deps: WebhookDeps = {
     ...{
-      database,
+      database: seen,
       clock,
       ids,
       log,

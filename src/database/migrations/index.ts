@@ -32,6 +32,7 @@ import { outputAndImages } from "./0032-output-and-images.ts";
 import { reruns } from "./0033-reruns.ts";
 import { mcpServers } from "./0034-mcp-servers.ts";
 import { exposedAgents } from "./0035-exposed-agents.ts";
+import { leases } from "./0040-leases.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
@@ -41,4 +42,5 @@ export const migrations: readonly Migration[] = [
   ...[installation, requestIndex, estimatedCosts, consoleSessions],
   ...[stepExecutions, sentAttempts, keyEndings, playgroundRequests, approvalLinks],
   ...[requestCapacity, outputAndImages, reruns, mcpServers, exposedAgents],
+  ...[leases],
 ];

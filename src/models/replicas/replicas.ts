@@ -40,6 +40,7 @@ export class Replicas<S> {
   readonly #options: ReplicasOptions;
   readonly #replicas: readonly Replica<S>[];
   readonly #slots: ReplicaSlots<S>;
+  #forgetMembers = () => {};
 
   constructor(servers: readonly ReplicaServer<S>[], options: ReplicasOptions) {
     const onChange = () => this.#slots.serve();
@@ -135,11 +136,15 @@ export class Replicas<S> {
 
   start(): void {
     this.#slots.isStopped = false;
+    this.#forgetMembers();
+    const forget = this.#options.members?.onChange(() => this.#slots.serve());
+    if (forget) this.#forgetMembers = forget;
     for (const { health } of this.#replicas) health.start();
   }
 
   stop(): void {
     this.#slots.isStopped = true;
+    this.#forgetMembers();
     for (const { health } of this.#replicas) health.stop();
   }
 }

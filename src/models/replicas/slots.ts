@@ -1,4 +1,5 @@
 // Slots of a model's replicas: how a request finds one or waits for it, uses it and gives it back.
+import type { Process } from "../../cluster/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { FairQueue, type NotServed } from "../../platform/fair-queue.ts";
 import type { UpstreamError, UpstreamResult } from "../providers/contract.ts";
@@ -22,8 +23,10 @@ export type CallServer<S, E extends UpstreamResult> = (
 ) => Promise<E | UpstreamError>;
 
 export interface ReplicaSlotsOptions {
-  /** Slots of each replica; 0 for no limit. */
+  /** Slots of each replica, in all processes together; 0 for no limit. */
   max_in_flight: number;
+  /** The live processes, which share the slots; absent: this one is alone. */
+  members?: Pick<Process["members"], "count" | "onChange">;
   first_token_timeout_ms: number;
   clock: Clock;
 }
@@ -38,22 +41,29 @@ export class ReplicaSlots<S> {
   readonly #replicas: readonly Replica<S>[];
   /** Most models have one server. */
   readonly #only: Replica<S> | null;
-  readonly #slotsMax: number;
+  readonly #inFlightMax: number;
+  readonly #members: ReplicaSlotsOptions["members"];
   readonly #fairMs: number;
   readonly #queue: FairQueue<ReplicaSlot<S> | UpstreamError>;
   #next = 0;
 
   constructor(replicas: readonly Replica<S>[], options: ReplicaSlotsOptions) {
-    const { max_in_flight, first_token_timeout_ms, clock } = options;
+    const { max_in_flight, first_token_timeout_ms, clock, members } = options;
     this.#replicas = replicas;
     this.#only = replicas.length === 1 ? replicas[0]! : null;
-    this.#slotsMax = max_in_flight === 0 ? Number.POSITIVE_INFINITY : max_in_flight;
+    this.#inFlightMax = max_in_flight === 0 ? Number.POSITIVE_INFINITY : max_in_flight;
+    this.#members = members;
     this.#fairMs = first_token_timeout_ms * FAIR_PART;
     this.#queue = new FairQueue(clock, WAITING_MAX);
   }
 
   get waiting(): number {
     return this.#queue.size;
+  }
+
+  /** Slots of each replica in this process: with less than one it would serve no request. */
+  get #slotsMax(): number {
+    return Math.ceil(this.#inFlightMax / (this.#members?.count ?? 1));
   }
 
   /** Takes a slot at a replica that is not among `tried`; null if all fitting ones are full. */

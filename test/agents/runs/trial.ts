@@ -175,7 +175,8 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     warn() {},
     error: (message: string, fields: object) => void lines.push({ message, ...fields }),
   } as never;
-  const seen: Database = { ...database, engine: options.isShared ? "postgres" : "memory" };
+  const { isShared = false } = options;
+  const seen: Database = { ...database, isShared, engine: isShared ? "postgres" : "memory" };
   const process = new Process({
     database: { ...seen, bind: () => (options.wrapProcesses?.(processes) ?? processes) as never },
     ...{ clock, log },

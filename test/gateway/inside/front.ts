@@ -16,6 +16,7 @@ import { createTrustedEgress } from "../../../src/net/index.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { readSettings } from "../../../src/settings/index.ts";
 import { keyRequest } from "../../admin/fixture.ts";
+import { ALONE } from "../../support/alone.ts";
 import { createManualClock, type ManualClock } from "../../support/clock.ts";
 import { inlineCompute } from "../../support/compute.ts";
 import { openTestDatabase } from "../../support/database.ts";
@@ -56,7 +57,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
   const access = buildAccess({ database, clock, ids, alias });
   const egress = createTrustedEgress({ clock });
   const deps = { settings, database, egress, compute: inlineCompute, clock, ids, log };
-  const models = await buildModels(deps);
+  const models = await buildModels({ ...deps, process: ALONE });
   const running = new InFlight();
   const { registry } = models;
   const router = createRouter({

@@ -7,6 +7,7 @@ import { createTrustedEgress } from "../../../src/net/index.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { readSettings } from "../../../src/settings/index.ts";
 import { stores } from "../../../src/stores.ts";
+import { ALONE } from "../../support/alone.ts";
 import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
@@ -62,7 +63,8 @@ async function build(text: string) {
   const log = createLog(clock, () => {}, true);
   const egress = createTrustedEgress({ clock });
   const ids = createSeededIds();
-  const models = await buildModels({ settings: read(text), database, egress, clock, ids, log });
+  const deps = { database, process: ALONE, egress, clock, ids, log };
+  const models = await buildModels({ settings: read(text), ...deps });
   await models.service.start();
   const ask = (id: string) => {
     const { backend: supply } = models.registry.resolve(id).model;

@@ -1,0 +1,12 @@
+// Leases: work that one of several processes does at a time.
+import type { Migration } from "../migrate.ts";
+
+export const leases: Migration = {
+  number: 40,
+  name: "leases",
+  kind: "expansion",
+  statements: ({ integer, text, strict }) => [
+    // Valid as long as the process of that number lives.
+    `CREATE TABLE leases (name ${text} PRIMARY KEY, epoch ${integer} NOT NULL)${strict}`,
+  ],
+};

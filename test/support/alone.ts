@@ -1,0 +1,11 @@
+// A process that no other one is beside.
+import { Members } from "../../src/cluster/members.ts";
+
+export const ALONE = {
+  members: new Members(true),
+  fence: { isOpen: true, pass: async () => true },
+  async withLease(_name: string, work: () => Promise<void>) {
+    await work();
+    return true;
+  },
+};
