@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import { bundleConsole } from "../src/console/index.ts";
-import { packConsole, packedRanks, packedTexts, packLibrary, unusedMirror } from "./packer.ts";
+import { packConsole, packedRanks, packedTexts, packLibrary, unusedParts } from "./packer.ts";
 
 export const root = dirname(import.meta.dir);
 
@@ -83,11 +83,12 @@ export const bundle = async (build: Build, outfile: string) => ({
   // Elysia imports it to check uploaded files, which no route has.
   external: ["file-type"],
   plugins: [
-    unusedMirror,
+    unusedParts,
     packedRanks,
     packedTexts,
     packConsole(await bundleConsole()),
-    ...(await Promise.all(PACKED_LIBRARIES.map(packLibrary))),
+    ...(await Promise.all(PACKED_LIBRARIES.map((entry) => packLibrary(entry)))),
+    await packLibrary("@elysiajs/openapi/openapi", { elysia: "t", "@sinclair/typebox": "Kind" }),
   ],
   define: {
     WADI_VERSION: JSON.stringify(manifest.version),

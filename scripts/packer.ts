@@ -25,13 +25,22 @@ export const packedRanks: BunPlugin = {
   },
 };
 
-/** Leaves out a library by which Elysia normalizes replies, which no route has it do. */
-export const unusedMirror: BunPlugin = {
-  name: "unused mirror",
+/** Parts of Elysia that are never called here, and the names that it imports from them. */
+const UNUSED = {
+  // Normalizes replies, which no route has it do.
+  "node_modules/exact-mirror/": ["createMirror"],
+  // Serves routes that are not compiled.
+  "node_modules/elysia/dist/dynamic-handle": ["createDynamicErrorHandler", "createDynamicHandler"],
+};
+
+export const unusedParts: BunPlugin = {
+  name: "unused parts",
   setup: (builder) => {
-    builder.onLoad({ filter: /node_modules\/exact-mirror\/.*js$/ }, () => {
-      return { contents: "export const createMirror = undefined;", loader: "js" };
-    });
+    for (const [path, names] of Object.entries(UNUSED)) {
+      const contents = names.map((name) => `export const ${name} = undefined;`).join(" ");
+      const filter = new RegExp(`${RegExp.escape(path)}.*js$`);
+      builder.onLoad({ filter }, () => ({ contents, loader: "js" }));
+    }
   },
 };
 
@@ -97,15 +106,20 @@ export const packConsole = (files: ConsoleFiles): BunPlugin => ({
 
 /**
  * Packs a library, whose code and bytecode would take ten times as much. Its module is evaluated
- * from the text that the executable holds.
+ * from the text that the executable holds. `shared` are names that it imports from packages of the
+ * executable.
  */
-export const packLibrary = async (entry: string): Promise<BunPlugin> => {
+export const packLibrary = async (
+  entry: string,
+  shared: Readonly<Record<string, string>> = {},
+): Promise<BunPlugin> => {
   const name = basename(entry);
   const { outputs } = await Bun.build({
     entrypoints: [Bun.resolveSync(entry, import.meta.dir)],
     target: "node",
     format: "cjs",
     minify: true,
+    external: Object.keys(shared),
   });
   const code = await outputs[0]!.text();
   const packed = `${name}.br`;
@@ -113,23 +127,34 @@ export const packLibrary = async (entry: string): Promise<BunPlugin> => {
   const exported = Object.keys(await import(entry));
   const names = exported.filter((one) => one !== "default").join(", ");
   const hasDefault = exported.includes("default");
+  const imports = Object.entries(shared).map(
+    ([from, name]) => `import { ${name} } from ${JSON.stringify(from)};`,
+  );
+  const modules = Object.entries(shared).map(
+    ([from, name]) => `${JSON.stringify(from)}: { ${name} }`,
+  );
   const contents = `
     import { brotliDecompressSync } from "node:zlib";
     import file from ${JSON.stringify(packed)};
+    ${imports.join(" ")}
+    const shared = { ${modules.join(", ")} };
     const bytes = brotliDecompressSync(await Bun.file(file).bytes());
     const module = { exports: {} };
     const code = new TextDecoder().decode(bytes);
     const run = new Function("module", "exports", "require", code);
-    run(module, module.exports, (name) => process.getBuiltinModule(name));
+    run(module, module.exports, (name) => shared[name] ?? process.getBuiltinModule(name));
     export const { ${names} } = module.exports;
     ${hasDefault ? "export default module.exports.default ?? module.exports;" : ""}
   `;
   return {
     name: `packed ${name}`,
     setup: (builder) => {
-      builder.onResolve({ filter: new RegExp(`^(\\./)?${name}(\\.br)?$`) }, ({ path }) => {
-        return { path: basename(path), namespace };
-      });
+      builder.onResolve(
+        { filter: new RegExp(`^(${RegExp.escape(entry)}|(\\./)?${name}(\\.br)?)$`) },
+        ({ path }) => {
+          return { path: basename(path), namespace };
+        },
+      );
       builder.onLoad({ filter: /./, namespace }, async ({ path }) => {
         if (path === name) return { contents, loader: "js" };
         return { contents: brotliCompressSync(code, BEST), loader: "file" };

@@ -137,7 +137,7 @@ export class HttpServer implements Service {
   }
 
   #createApp() {
-    const app = new Elysia({ strictPath: true, normalize: false });
+    const app = new Elysia({ aot: true, strictPath: true, normalize: false });
     // Elysia applies this only to routes that are registered after it.
     return app.onError({ as: "global" }, ({ code, error, request }) => {
       if (code === "NOT_FOUND") return this.#refuse(apiError("not_found"), request);

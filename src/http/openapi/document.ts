@@ -145,7 +145,7 @@ export interface DocumentOptions {
 async function writeDocument({ routers, version, events = [] }: DocumentOptions) {
   const { toOpenAPISchema } = await import("@elysiajs/openapi/openapi");
   const routes = routers.flatMap((router) => router.routes);
-  const app = new Elysia();
+  const app = new Elysia({ aot: true });
   for (const { method, path, spec, surface } of routes) {
     app.route(method, path, () => null, { detail: documentRoute(spec, surface) });
   }
