@@ -151,10 +151,10 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
   let { settings } = options;
   const current = () => settings;
   const egress = createTrustedEgress({ clock, log });
-  const process = new Process({ ...options, database });
+  const { access, first, process, shared } = openBase(options, database);
+  const { findCaller } = access;
   const guarded = openGuarded(options, process, current);
   const { compute = new ComputePool({ script: COMPUTE, clock, log }) } = options;
-  const { access, uses } = openAccess(options, database);
   const running = new InFlight();
   const server = createServer(options, current, running);
   const monitoring = await openObservability({ ...options, egress });
@@ -167,12 +167,12 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
   openModelRoutes(routers.gateway, registry);
   const secrets = createSecrets({ database, file: options.secretsKeyFile, clock, log });
   const hashUser = (await secrets.openHashes())("users in the log");
-  const chat = { registry, running, hashUser, findCaller: access.findCaller, predecessor };
+  const chat = { registry, running, hashUser, findCaller, predecessor, shared };
   const gateway = createGateway(routers.gateway, { ...deps, ...chat });
-  const { alias } = settings.service;
   const { internal } = gateway;
-  const shared = { ...deps, settings: current, egress: guarded, activity, internal, place };
-  const agents = createAgentService(routers.agents, { ...shared, access, alias, secrets });
+  const all = { ...deps, settings: current, egress: guarded, activity, internal, place };
+  const inner = { process, access, secrets, alias: settings.service.alias };
+  const agents = createAgentService(routers.agents, { ...all, ...inner });
 
   const checks = new PageChecks(options);
   const backups = openBackups({ ...options, database });
@@ -183,11 +183,11 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
   openSite(options, site, [...monitoring.pages, ...agents.pages]);
   monitoring.show({ registry, gateway, parts: [compute, agents, ...backups.timers] });
 
-  const sweeper = new Sweeper({ ...deps, sweeps: await listSweeps(shared) });
+  const sweeper = new Sweeper({ ...deps, sweeps: await listSweeps(all) });
   const background = [sweeper, compute, models.service, ...gateway.services, ...agents.services];
   const taking = { name: "takeover", start: () => predecessor?.change(handover), stop() {} };
   const listening = [...backups.timers, checks, taking, server, ...agents.listening];
-  const services = joinServices([...monitoring.services, uses, ...background, ...listening]);
+  const services = joinServices([...monitoring.services, ...first, ...background, ...listening]);
   const handover = openHandover(options, { ...site, services, agents, models });
   return {
     ...{ database, access, server, handover },
@@ -245,10 +245,14 @@ function openGuarded({ clock }: AppOptions, { fence }: Process, settings: () => 
   return new GuardedEgress({ clock, fence, allow: () => settings().egress.allow });
 }
 
-function openAccess({ settings, clock, ids, log }: AppOptions, database: Database) {
-  const uses = new KeyUses({ database, clock, log });
+function openBase(options: AppOptions, database: Database) {
+  const { settings, place, clock, ids } = options;
+  const uses = new KeyUses({ ...options, database });
   const { alias } = settings.service;
-  return { uses, access: buildAccess({ database, clock, ids, alias, noteUse: uses.note }) };
+  const access = buildAccess({ database, clock, ids, alias, noteUse: uses.note });
+  const process = new Process({ ...options, database });
+  const shared = place.kind === "postgres" && place.isShared ? process : null;
+  return { access, first: [uses, process], process, shared };
 }
 
 /** Describes failures of a disk or a server by a sentence, and bugs by their stack. */
@@ -343,7 +347,7 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
     webhooks.show(metrics);
   };
   // Services stop in reverse: webhooks still send the events of runs that end.
-  const services = [process, ...webhooks.services, ...agents.services, ...triggers.services];
+  const services = [...webhooks.services, ...agents.services, ...triggers.services];
   const { limiters } = triggers;
   const { change } = webhooks;
   const streams = { endStreams, countStreams, readLive };

@@ -1,5 +1,6 @@
 // Wires the gateway: chat, embeddings, search and their request log.
 import { type FindCaller, KeyRevocations, type RateLimiter } from "../access/index.ts";
+import type { Process } from "../cluster/index.ts";
 import type { Compute } from "../compute/index.ts";
 import type { Database } from "../database/index.ts";
 import type { Router } from "../http/index.ts";
@@ -42,6 +43,8 @@ export interface GatewayOptions {
   hashUser(text: string): string;
   /** A process before this one still ends its requests. */
   predecessor?: object | null;
+  /** Set where other processes serve the same accounts. */
+  shared?: Pick<Process, "epoch" | "join"> | null;
 }
 
 export interface GatewayInternal {

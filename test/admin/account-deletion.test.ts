@@ -4,6 +4,7 @@ import { createAccountDeletion, createAccountSweeps } from "../../src/admin/acco
 import { AccountDirectory } from "../../src/admin/accounts.ts";
 import type { AdminDeps } from "../../src/admin/deps.ts";
 import { accountOperations, nameLocalActor, perform } from "../../src/admin/index.ts";
+import { makeSubject } from "../../src/gateway/budgets/excess.ts";
 import { budgetStore } from "../../src/gateway/budgets/store.ts";
 import { accountDeletionStore } from "../../src/inventory/index.ts";
 import { populate, startRun } from "../spec/agents/population.ts";
@@ -67,6 +68,10 @@ async function reserveBudget({ app, clock }: TestApp, account_id: string): Promi
   const event = { id: "e-1", account_id, type: "limit.reached" as const, at, data: {} };
   const limit = { name: "tokens_day", start: at, maximum: 1, percent: 80 } as const;
   await budgets.settle([], [{ subject, ...limit, event }]);
+  const range = { start: at, end: at + 1 };
+  const row = { id: "r-3", at, subjects: [subject], tokens: 1, cost: 1, epoch: 0 };
+  const ranges = { minute: range, day: range, month: range };
+  await budgets.reserveWithin(account_id, row, [makeSubject("account", account_id, {})], ranges);
 }
 
 test("no table has a row of it afterwards, and another account keeps all of its own", async () => {

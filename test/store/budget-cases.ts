@@ -1,9 +1,12 @@
 // Cases of the store of budgets, and of the limits in the rows of accounts and keys.
 import { expect } from "bun:test";
-import { MINUTE_MS, QUARTER_MS } from "../../src/gateway/budgets/period.ts";
+import { findUse } from "../../src/gateway/budgets/amounts.ts";
+import { makeSubject } from "../../src/gateway/budgets/excess.ts";
+import { MINUTE_MS, type PeriodRange, QUARTER_MS } from "../../src/gateway/budgets/period.ts";
 import type {
   LimitAlert,
   ReservationRow,
+  RootRow,
   SettledRequest,
 } from "../../src/gateway/budgets/store.ts";
 import type { Case, Stores } from "./cases.ts";
@@ -46,6 +49,146 @@ const reserve = async ({ budgets }: Stores, ...rows: ReservationRow[]) => {
 const sumOf = ({ budgets }: Stores, subject = "account a-1", span: number = QUARTER_MS) =>
   budgets.sum(subject, span, 0, Number.MAX_SAFE_INTEGER);
 const NOTHING = { requests: 0, estimated: 0, tokens: 0, cost: 0 };
+
+const DAY_MS = 86_400_000;
+const MIDNIGHT = NOON - DAY_MS / 2;
+const RANGES = {
+  minute: { start: NOON, end: NOON + MINUTE_MS },
+  day: { start: MIDNIGHT, end: MIDNIGHT + DAY_MS },
+  month: { start: MIDNIGHT - DAY_MS, end: MIDNIGHT + DAY_MS },
+};
+const LIMITED = [
+  makeSubject("account", "a-1", { tokens_day: 250, requests_minute: 9 }),
+  makeSubject("key", "k-1", { tokens_month: 1_000 }),
+];
+
+/** Reserves beside other processes, as one of them. */
+const reserveWithin = (
+  { budgets }: Stores,
+  id: string,
+  fields: Partial<ReservationRow> = {},
+  epoch = 1,
+) => {
+  const row = { ...makeReservation(id, fields), epoch };
+  const limited = LIMITED.filter(({ name }) => row.subjects.includes(name));
+  return budgets.reserveWithin("a-1", row, limited, RANGES);
+};
+const useOf = (roots: readonly RootRow[], range: PeriodRange = RANGES.day, at = 0) =>
+  findUse(roots[at]!.uses, range);
+
+const sharedCases: readonly Case[] = [
+  {
+    method: "budgets.reserveWithin",
+    title: "reserves what has room in every limit, beside what is used and under way",
+    async setup(stores) {
+      await reserve(stores, makeReservation("used"), makeReservation("r-1", { tokens: 20 }));
+      await stores.budgets.settle([makeSettled("used")], []);
+    },
+    act: (stores) => reserveWithin(stores, "r-2"),
+    async check(answer, stores) {
+      const { isReserved, roots } = answer as Reserved;
+      expect(isReserved).toBe(true);
+      expect(roots.map(({ subject }) => subject)).toEqual(["account a-1", "key k-1"]);
+      const use = {
+        used: { requests: 1, estimated: 0, tokens: 30, cost: 150 },
+        reserved: { requests: 2, tokens: 120, cost: 1_000 },
+      };
+      const ranges = Object.values(RANGES);
+      for (const range of ranges) expect(useOf(roots, range)).toEqual({ ...range, ...use });
+      expect(useOf(roots, RANGES.month, 1)).toMatchObject(use);
+      // 30 + 120 + 100 fit 250; one more does not, though the key has room.
+      const more = await reserveWithin(stores, "r-3", { tokens: 101 });
+      expect({ ...more, roots: useOf(more.roots)?.reserved.tokens }).toEqual({
+        isReserved: false,
+        roots: 120,
+      });
+      expect((await reserveWithin(stores, "r-4")).isReserved).toBe(true);
+      const ids = (await stores.budgets.listReservations()).map(({ id }) => id);
+      expect(ids).toEqual(["r-1", "r-2", "r-4"]);
+    },
+  },
+  {
+    method: "budgets.settleWithin",
+    title: "turns reservations into use, once, and returns the use of their subjects then",
+    async setup(stores) {
+      for (const id of ["r-1", "r-2"]) await reserveWithin(stores, id);
+    },
+    act: ({ budgets }) => budgets.settleWithin("a-1", [makeSettled("r-1")], [makeAlert("e-1")]),
+    async check(answer, stores) {
+      const roots = answer as RootRow[];
+      const one = { requests: 1, estimated: 0, tokens: 30, cost: 150 };
+      const use = { used: one, reserved: { requests: 1, tokens: 100, cost: 500 } };
+      for (const range of Object.values(RANGES)) expect(useOf(roots, range)).toMatchObject(use);
+      expect(await stores.budgets.settleWithin("a-1", [makeSettled("r-1")], [])).toEqual([]);
+      expect(await sumOf(stores)).toEqual(one);
+      expect(await stores.outbox.list("a-1")).toMatchObject([{ id: "e-1" }]);
+      const back = await stores.budgets.settleWithin("a-1", [{ id: "r-2", ...NOTHING }], []);
+      expect(useOf(back)).toMatchObject({ used: one, reserved: { requests: 0, tokens: 0 } });
+    },
+  },
+  {
+    method: "budgets.readUses",
+    title: "reads the use of each subject, also of one that nobody has asked for yet",
+    async setup(stores) {
+      await reserve(stores, makeReservation("old", { subjects: ["key k-2"] }));
+      await reserveWithin(stores, "r-1");
+      await stores.budgets.settleWithin("a-1", [makeSettled("r-1")], []);
+    },
+    act: ({ budgets }) => budgets.readUses(["account a-1", "key k-2"], RANGES),
+    check(answer) {
+      const roots = answer as RootRow[];
+      expect(useOf(roots)).toMatchObject({ used: { tokens: 30 }, reserved: { tokens: 0 } });
+      const other = { used: { tokens: 0 }, reserved: { requests: 1, tokens: 100, cost: 500 } };
+      expect(useOf(roots, RANGES.minute, 1)).toMatchObject(other);
+    },
+  },
+  {
+    method: "budgets.listEpochs",
+    title: "lists each process with requests under way once; 0 stands for one that was alone",
+    async setup(stores) {
+      await reserve(stores, makeReservation("r-1"));
+      for (const id of ["r-2", "r-3"]) await reserveWithin(stores, id, { tokens: 1 }, 7);
+    },
+    act: ({ budgets }) => budgets.listEpochs(),
+    check: (answer) => expect((answer as number[]).toSorted()).toEqual([0, 7]),
+  },
+  {
+    method: "budgets.recoverEpoch",
+    title: "charges what this process has reserved in full, and leaves that of others",
+    async setup(stores) {
+      await reserveWithin(stores, "r-1", {}, 1);
+      await reserveWithin(stores, "r-2", {}, 2);
+    },
+    act: ({ budgets }) => budgets.recoverEpoch(1),
+    async check(answer, stores) {
+      expect(answer).toBe(1);
+      expect(await stores.budgets.listReservations()).toMatchObject([{ id: "r-2" }]);
+      const charged = { requests: 1, estimated: 1, tokens: 100, cost: 500 };
+      expect(await sumOf(stores)).toEqual(charged);
+      const roots = await stores.budgets.readUses(["account a-1"], RANGES);
+      expect(useOf(roots)).toMatchObject({ used: charged, reserved: { requests: 1 } });
+      expect(await stores.budgets.recoverEpoch(1)).toBe(0);
+    },
+  },
+  {
+    method: "budgets.forgetUses",
+    title: "lets the next request find what a lone process has used since",
+    async setup(stores) {
+      await reserveWithin(stores, "r-1");
+      await reserve(stores, makeReservation("alone"));
+      await stores.budgets.settle([makeSettled("alone", { tokens: 90 })], []);
+    },
+    act: ({ budgets }) => budgets.forgetUses(),
+    async check(_, stores) {
+      const { isReserved, roots } = await reserveWithin(stores, "r-2");
+      expect(isReserved).toBe(false);
+      expect(useOf(roots)).toMatchObject({ used: { tokens: 90 } });
+      expect((await reserveWithin(stores, "r-3", { tokens: 60 })).isReserved).toBe(true);
+    },
+  },
+];
+
+type Reserved = Awaited<ReturnType<Stores["budgets"]["reserveWithin"]>>;
 
 export const budgetCases: readonly Case[] = [
   {
@@ -143,6 +286,7 @@ export const budgetCases: readonly Case[] = [
       expect(await all).toMatchObject({ requests: 1, tokens: 100 });
     },
   },
+  ...sharedCases,
   {
     method: "budgets.sum",
     title: "sums the spans that begin within the range, and other subjects' not",

@@ -1,7 +1,7 @@
 // Events about limits that are nearly or wholly used, once for each limit and period.
 import { type LimitName, showAmount, showLimit, splitLimitName } from "../../access/index.ts";
 import type { Ids } from "../../platform/ids.ts";
-import type { PeriodUse, SubjectUse } from "./counters.ts";
+import type { PeriodUse, SubjectUse } from "./amounts.ts";
 import type { Excess, LimitedSubject } from "./excess.ts";
 import { listLimits } from "./excess.ts";
 import type { LimitAlert } from "./store.ts";

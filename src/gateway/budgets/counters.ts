@@ -1,25 +1,9 @@
 // Use and reservations of limited accounts and keys in the current periods, kept in memory.
 import { PERIODS, type Period } from "../../access/index.ts";
 import type { Bound } from "../../database/index.ts";
-import { type FindPeriod, MINUTE_MS, type PeriodRange, QUARTER_MS } from "./period.ts";
-import type { budgetStore, UsedAmounts } from "./store.ts";
-
-/** Amounts that a request may use, or has used; cost in micro-SAR. */
-export interface Amounts {
-  requests: number;
-  tokens: number;
-  cost: number;
-}
-
-export interface PeriodUse extends PeriodRange {
-  used: UsedAmounts;
-  /** Maximum use of the requests under way. */
-  reserved: Amounts;
-  /** Alerts that were written, by limit, amount and percentage. */
-  announced: Set<string>;
-}
-
-export type SubjectUse = Readonly<Record<Period, PeriodUse>>;
+import type { PeriodUse, SubjectUse } from "./amounts.ts";
+import { type FindPeriod, type PeriodRange, spanOf } from "./period.ts";
+import type { budgetStore } from "./store.ts";
 
 /** Time without a request after which a subject is dropped from memory. */
 const IDLE_MS = 86_400_000;
@@ -91,7 +75,7 @@ export class UseCounters {
     const uses = periods[period];
     const known = uses.get(range.start);
     if (known) return known;
-    const loaded = this.#load(subject, period === "minute" ? MINUTE_MS : QUARTER_MS, range);
+    const loaded = this.#load(subject, range);
     uses.set(range.start, loaded);
     const [oldest] = uses.keys();
     if (uses.size > PERIODS_KEPT) uses.delete(oldest!);
@@ -100,9 +84,10 @@ export class UseCounters {
     return loaded;
   }
 
-  async #load(subject: string, span: number, { start, end }: PeriodRange): Promise<PeriodUse> {
+  async #load(subject: string, range: PeriodRange): Promise<PeriodUse> {
     await this.recover();
-    const used = await this.#options.store.sum(subject, span, start, end);
+    const { start, end } = range;
+    const used = await this.#options.store.sum(subject, spanOf(range), start, end);
     return {
       start,
       end,

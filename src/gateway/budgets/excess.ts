@@ -9,7 +9,7 @@ import {
 } from "../../access/index.ts";
 import { type ApiError, apiError } from "../../platform/errors.ts";
 import { formatMoney } from "../../platform/money.ts";
-import type { Amounts, PeriodUse, SubjectUse } from "./counters.ts";
+import type { Amounts, PeriodUse, RangeUse, SubjectUse } from "./amounts.ts";
 
 export type SubjectKind = "account" | "key";
 
@@ -44,13 +44,25 @@ const RESERVED_RETRY_MS = 1_000;
 /** gateway.errors.p9 */
 const FINAL = { "x-should-retry": "false" } as const;
 
-export function* listLimits({ limits }: LimitedSubject) {
+export function* listLimits({ limits }: Pick<LimitedSubject, "limits">) {
   for (const name of LIMIT_NAMES) {
     const maximum = limits[name];
     if (maximum === undefined) continue;
     const [measure, period] = splitLimitName(name);
     yield { name, maximum, measure, period };
   }
+}
+
+/** Reports if this much is within all limits by the use that `find` knows. */
+export function fitsLimits(
+  { limits }: Pick<LimitedSubject, "limits">,
+  find: (period: Period) => Pick<RangeUse, "used" | "reserved">,
+  needed: Amounts,
+): boolean {
+  return [...listLimits({ limits })].every(({ maximum, measure, period }) => {
+    const { used, reserved } = find(period);
+    return used[measure] + reserved[measure] + needed[measure] <= maximum;
+  });
 }
 
 /** Refuses only where used, reserved and needed are together above a limit. */

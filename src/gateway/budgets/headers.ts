@@ -1,6 +1,6 @@
 // The headers x-ratelimit-… of replies to callers with limits.
 import type { Measure } from "../../access/index.ts";
-import type { SubjectUse } from "./counters.ts";
+import type { SubjectUse } from "./amounts.ts";
 import { type LimitedSubject, listLimits } from "./excess.ts";
 
 export interface ReservedUse {

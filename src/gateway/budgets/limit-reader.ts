@@ -2,7 +2,8 @@
 import type { Limits, LimitUse } from "../../access/index.ts";
 import { showAmount, showLimit } from "../../access/index.ts";
 import type { Database } from "../../database/index.ts";
-import { type SubjectUse, UseCounters } from "./counters.ts";
+import type { SubjectUse } from "./amounts.ts";
+import { UseCounters } from "./counters.ts";
 import { type LimitedSubject, listLimits, makeSubject } from "./excess.ts";
 import { createCalendar } from "./period.ts";
 import { budgetStore } from "./store.ts";

@@ -14,6 +14,11 @@ export const MINUTE_MS = 60_000;
 /** Days and months of every zone begin at a full quarter of an hour. */
 export const QUARTER_MS = 900_000;
 
+/** Length of the spans in which the use of a period is summed. */
+export function spanOf({ start, end }: PeriodRange): number {
+  return end - start === MINUTE_MS ? MINUTE_MS : QUARTER_MS;
+}
+
 const UTC = "UTC";
 
 /** Keeps the last range of each period, since computing one in a zone takes long. */

@@ -1,7 +1,8 @@
 // The app before a scripted model server that counts tokens and keeps to `max_tokens`, and budgets
 // of its account.
 import type { LimitChange } from "../../../src/access/index.ts";
-import { budgetStore, type UsedAmounts } from "../../../src/gateway/budgets/store.ts";
+import type { UsedAmounts } from "../../../src/gateway/budgets/amounts.ts";
+import { budgetStore } from "../../../src/gateway/budgets/store.ts";
 import { allow } from "../../spec/gateway/keys.ts";
 import { type AskOptions, startApp, type TestApp, type TestAppOptions } from "../../support/app.ts";
 import {

@@ -1,7 +1,7 @@
 // Tests what the headers x-ratelimit-… say of the limits of a key and its account.
 import { expect, test } from "bun:test";
 import type { Limits } from "../../../src/access/index.ts";
-import type { PeriodUse } from "../../../src/gateway/budgets/counters.ts";
+import type { PeriodUse } from "../../../src/gateway/budgets/amounts.ts";
 import { makeSubject } from "../../../src/gateway/budgets/excess.ts";
 import { writeLimitHeaders } from "../../../src/gateway/budgets/headers.ts";
 
