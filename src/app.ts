@@ -5,11 +5,13 @@ import {
   createOperatorService,
   type Installation,
   listSweeps,
+  type MembershipParts,
   type OperatorService,
+  openMembership,
 } from "./admin/index.ts";
 import { Approval, createAgents, Run } from "./agents/index.ts";
 import { backUpBeforeMigration, openBackups } from "./backup/index.ts";
-import { type Activity, Process, UNWATCHED } from "./cluster/index.ts";
+import { type Activity, type Membership, Process, UNWATCHED } from "./cluster/index.ts";
 import { ComputePool, type ComputeService } from "./compute/index.ts";
 import { consoleRedirect, createConsoleRoutes } from "./console/index.ts";
 import { createSecrets } from "./crypto/index.ts";
@@ -47,7 +49,12 @@ import type { Clock } from "./platform/clock.ts";
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
 import type { Metrics } from "./platform/metrics.ts";
-import { type JoinedServices, joinServices, type Services } from "./platform/service.ts";
+import {
+  type JoinedServices,
+  joinServices,
+  type Service,
+  type Services,
+} from "./platform/service.ts";
 import type { Tracer } from "./platform/spans.ts";
 import { Sweeper } from "./retention/index.ts";
 import type { Settings } from "./settings/index.ts";
@@ -85,6 +92,7 @@ export interface AppOptions {
   /** The server on the same data whose place this one takes. */
   predecessor?: Predecessor | null;
   writeCommands?(): Promise<string>;
+  settingsFile?: MembershipParts["settingsFile"];
   /** Called when nothing can be stored any more and the process must end. */
   onFatal(failure: unknown): void;
 }
@@ -152,7 +160,6 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
   const current = () => settings;
   const egress = createTrustedEgress({ clock, log });
   const { access, first, process, shared } = openBase(options, database);
-  const { findCaller } = access;
   const guarded = openGuarded(options, process, current);
   const { compute = new ComputePool({ script: COMPUTE, clock, log }) } = options;
   const running = new InFlight();
@@ -167,26 +174,27 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
   openModelRoutes(routers.gateway, registry);
   const secrets = createSecrets({ database, file: options.secretsKeyFile, clock, log });
   const hashUser = (await secrets.openHashes())("users in the log");
-  const chat = { registry, running, hashUser, findCaller, predecessor, shared };
+  const chat = { registry, running, findCaller: access.findCaller, hashUser, predecessor, shared };
   const gateway = createGateway(routers.gateway, { ...deps, ...chat });
   const { internal } = gateway;
   const all = { ...deps, settings: current, egress: guarded, activity, internal, place };
-  const inner = { process, access, secrets, alias: settings.service.alias };
-  const agents = createAgentService(routers.agents, { ...all, ...inner });
+  const agents = createAgentService(routers.agents, { ...all, access, secrets });
 
   const checks = new PageChecks(options);
   const backups = openBackups({ ...options, database });
   const parts = { server, registry, backups, gateway, agents, router: routers.gateway };
   const adminDeps = () => ({ settings, access, database, place, clock, ids, secrets });
   const operators = createOperatorService(options, parts, adminDeps);
-  const site = { database, server, routers, registry, gateway, checks, current, operators };
+  const drain = () => handover.drain();
+  const member = openMembership({ ...options, ...all, agents, server, secrets, drain });
+  const site = { database, server, routers, registry, gateway, checks, current, operators, member };
   openSite(options, site, [...monitoring.pages, ...agents.pages]);
   monitoring.show({ registry, gateway, parts: [compute, agents, ...backups.timers] });
 
   const sweeper = new Sweeper({ ...deps, sweeps: await listSweeps(all) });
   const background = [sweeper, compute, models.service, ...gateway.services, ...agents.services];
-  const taking = { name: "takeover", start: () => predecessor?.change(handover), stop() {} };
-  const listening = [...backups.timers, checks, taking, server, ...agents.listening];
+  const opened = listOpened(site, () => predecessor?.change(handover));
+  const listening = [...backups.timers, checks, ...opened, ...agents.listening];
   const services = joinServices([...monitoring.services, ...first, ...background, ...listening]);
   const handover = openHandover(options, { ...site, services, agents, models });
   return {
@@ -216,6 +224,16 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
   };
 }
 
+/** Lists the server with what comes right before and after it. */
+function listOpened(
+  { server, member }: Site,
+  takeOver: () => Promise<void> | undefined,
+): Service[] {
+  const taking = { name: "takeover", start: takeOver, stop() {} };
+  const telling = { name: "processes", start: () => member.look(), stop() {} };
+  return [member, taking, server, telling];
+}
+
 type JoinOptions = AppOptions & { installationId: string };
 type HandoverSite = Site & { services: JoinedServices; agents: AgentService; models: Models };
 
@@ -231,7 +249,7 @@ function openHandover(
   };
   const own = { ...routers.limiters, operators: operators.limiter };
   return createHandover({
-    ...{ clock, database, services, process, server, predecessor, installation },
+    ...{ clock, database, services, process, server, predecessor, installation, endStreams },
     limits: new LimiterGroup({ ...own, ...gateway.limiters, ...limiters }),
     slots: gateway.capacities,
     keepServers: (isKept) => models.keepServers(isKept),
@@ -292,17 +310,21 @@ interface Site {
   gateway: Gateway;
   checks: PageChecks;
   operators: OperatorService;
+  member: Membership;
   current(): Settings;
 }
 
 function openSite(options: AppOptions, site: Site, others: readonly StaticPage[]): void {
-  const { database, server, registry, gateway, checks, current } = site;
+  const { database, server, registry, gateway, checks, current, member } = site;
   const { clock, version, writeCommands = async () => "" } = options;
   const health = createHealthPages({
     clock,
     isReady: () => database.probe().then(() => registry.isDefaultServable()),
-    isStopping: () => server.isStopping,
-    listServices: () => [...gateway.listStatuses(), ...checks.listStatuses()],
+    isLeaving: () => server.isStopping || member.isDraining,
+    listServices: () => [
+      ...[...gateway.listStatuses(), ...checks.listStatuses()],
+      ...(member.doSettingsDiffer ? [{ name: "settings", state: "differ" as const }] : []),
+    ],
   });
   const publicUrl = () => current().server.public_url;
   const routers = [site.routers.gateway, site.routers.agents];
@@ -325,7 +347,7 @@ function openSite(options: AppOptions, site: Site, others: readonly StaticPage[]
   server.open(routers, pages, () => [...site.operators.listRoutes(), ...page]);
 }
 
-type AgentServiceDeps = Omit<Parameters<typeof createAgents>[1], "disk"> &
+type AgentServiceDeps = Omit<Parameters<typeof createAgents>[1], "disk" | "alias"> &
   Pick<AppOptions, "place"> & { process: Process; tracer: Tracer | undefined };
 
 type AgentService = ReturnType<typeof createAgentService>;
@@ -335,7 +357,7 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   const { process } = given;
   const freeMin = () => given.settings().limits.free_disk_bytes;
   const disk = new DiskSpace(given.place, given.clock, freeMin);
-  const deps = { ...given, disk };
+  const deps = { ...given, disk, alias: given.settings().service.alias };
   const agents = createAgents(router, deps, given.tracer);
   const { prepareRun, pages, listening, drain, endStreams, countStreams, readLive } = agents;
   const triggers = createTriggersModule(router, { ...deps, prepareRun });

@@ -32,6 +32,7 @@ import { createModelAdmin } from "./models.ts";
 import { createOperatorAdmin } from "./operators.ts";
 import { createPauseAdmin } from "./pause.ts";
 import { createPlayground } from "./playground.ts";
+import { createProcessAdmin } from "./processes.ts";
 import { createRequestAdmin } from "./requests.ts";
 import { createFailureCounts } from "./run-failures.ts";
 import { createRunUsageReport } from "./run-usage.ts";
@@ -75,6 +76,7 @@ export function buildAdmin(deps: AdminDeps) {
     operators,
     pause: createPauseAdmin(deps),
     playground: createPlayground(deps),
+    processes: createProcessAdmin(deps),
     requests: createRequestAdmin(deps, directory),
     runs: createRunAdmin(deps, directory),
     countFailures: createFailureCounts(deps, directory),

@@ -28,6 +28,7 @@ export { DEV } from "./first-keys.ts";
 export const loadGrafanaFiles = () => import("./grafana/files.ts");
 export { listHints } from "./hints.ts";
 export type { CheckRow, Crash, Installation } from "./installation.ts";
+export { type MembershipParts, openMembership } from "./membership.ts";
 export { type ListedModel, listStandIns } from "./models.ts";
 export {
   nameLocalActor,
@@ -46,6 +47,7 @@ export type { LimitFields } from "./operations/limits.ts";
 export { modelOperations } from "./operations/models.ts";
 export { operatorOperations } from "./operations/operators.ts";
 export { playgroundOperations } from "./operations/playground.ts";
+export { processOperations } from "./operations/processes.ts";
 export { requestOperations } from "./operations/requests.ts";
 export { runCountOperations } from "./operations/run-counts.ts";
 export { runOperations } from "./operations/runs.ts";
@@ -58,6 +60,7 @@ export { webhookOperations } from "./operations/webhooks.ts";
 export { createOperatorService, type OperatorService } from "./operator-service.ts";
 export type { Resumption } from "./pause.ts";
 export { type ProbeResult, probeModel } from "./probe.ts";
+export type { ListedProcess } from "./processes.ts";
 /** Loaded only when used. */
 export const loadServiceTexts = () => import("./service-texts/texts.ts");
 export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";

@@ -13,13 +13,17 @@ import { createApprovalLinkSweeps } from "./approval-links.ts";
 import { createAuditSweeps } from "./audit.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError } from "./errors.ts";
+import { awaitKeys } from "./processes.ts";
 import { createSessionSweeps } from "./sessions.ts";
 
-export function createSecretAdmin({ secrets }: AdminDeps) {
+export function createSecretAdmin({ secrets, database, clock }: AdminDeps) {
   return {
     /** Makes a new key; `givesUp` deletes secrets that no key at hand opens. */
     async rotate(givesUp: boolean) {
-      const outcome = await secrets.rotate({ givesUp: givesUp });
+      const outcome = await secrets.rotate({
+        givesUp,
+        awaitKeys: (ids) => awaitKeys({ database, clock }, ids),
+      });
       if (!outcome.ok) throw new AdminError(explainRotation(outcome));
       const { ok: _, ...rotated } = outcome;
       return rotated;
@@ -37,6 +41,12 @@ function explainRotation(outcome: Extract<RotationResult, { ok: false }>): strin
       return (
         `the secrets key ${outcome.fault ?? "is another than that of the stored secrets"}: put ` +
         "its file back, or, where it is lost, delete with --give-up what only it opens"
+      );
+    case "not everywhere":
+      return (
+        `these processes have not both keys yet: ${outcome.processes.join(", ")}: copy ` +
+        `${outcome.file} to their machines, which holds the new one and the old one, and rotate ` +
+        "again: nothing is sealed under the new one before"
       );
     case "unreadable": {
       const { left, places } = outcome;

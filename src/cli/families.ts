@@ -8,9 +8,11 @@ interface LoadedFamily {
 /** Rows by group and name: the summary, and what loads the family's file. */
 const GROUPS = {
   run: {
-    dev: ["Serve a local stub in memory with fixed keys", () => import("./dev.ts")],
-    serve: ["Serve with the settings file; change the version", () => import("./serve.ts")],
-    upgrade: ["Serve with the settings file; change the version", () => import("./upgrade.ts")],
+    dev: ["Serve a stub or the settings; change the version", () => import("./dev.ts")],
+    serve: ["Serve a stub or the settings; change the version", () => import("./serve.ts")],
+    upgrade: ["Serve a stub or the settings; change the version", () => import("./upgrade.ts")],
+    processes: ["Drain processes; reload their settings", () => import("./processes.ts")],
+    reload: ["Drain processes; reload their settings", () => import("./processes.ts")],
     init: ["Write settings; check all; keep a server's token", () => import("./setup.ts")],
     check: ["Write settings; check all; keep a server's token", () => import("./setup.ts")],
     login: ["Write settings; check all; keep a server's token", () => import("./login.ts")],

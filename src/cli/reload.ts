@@ -3,8 +3,11 @@ import { listHints, listStandIns } from "../admin/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { FileWatch, isPipe } from "../platform/file-watch.ts";
 import type { Log } from "../platform/log.ts";
+import { shorten } from "../platform/text.ts";
 import { applySettings, describeChange, type Settings, SettingsError } from "../settings/index.ts";
 import { findUnusedDatabase, type SettingsFile } from "./settings.ts";
+
+const FAULT_CHARACTERS_MAX = 500;
 
 export interface SettingsTarget {
   /** Returns false where the certificate before stays in force, which the log explains. */
@@ -26,7 +29,9 @@ export class SettingsReload {
   #settings: Settings;
   #target: SettingsTarget | null = null;
   #isWanted = false;
-  #isRunning = false;
+  #running: Promise<void> | null = null;
+  /** Why the file was refused when it was last read. */
+  fault: string | null = null;
 
   constructor({ file, settings, clock, log }: SettingsReloadOptions) {
     this.#file = file;
@@ -41,7 +46,7 @@ export class SettingsReload {
     return this.#settings;
   }
 
-  /** Reads the file now, or once more after the reload under way. */
+  /** Reads the file now, or once more after the reload under way; ends when it was read. */
   async reload(): Promise<void> {
     if (!this.#file) {
       this.#log.info("settings: nothing to reload, since the start found no file");
@@ -65,18 +70,23 @@ export class SettingsReload {
   }
 
   async #run(): Promise<void> {
-    if (this.#isRunning) return;
-    this.#isRunning = true;
+    if (this.#isWanted && this.#target) this.#running ??= this.#readWanted();
+    await this.#running;
+  }
+
+  async #readWanted(): Promise<void> {
     while (this.#file && this.#target && this.#isWanted) {
       this.#isWanted = false;
       try {
         await this.#readFile(this.#file, this.#target);
+        this.fault = null;
       } catch (error) {
         const fields = error instanceof SettingsError ? { reason: error.message } : { error };
+        this.fault = shorten((error as Error).message, FAULT_CHARACTERS_MAX);
         this.#log.error("settings: refused, the old ones stay", fields);
       }
     }
-    this.#isRunning = false;
+    this.#running = null;
   }
 
   async #readFile(file: SettingsFile, target: SettingsTarget): Promise<void> {

@@ -65,6 +65,7 @@ interface AppDeps {
   log: Log;
   activity: Activity;
   predecessor: Predecessor | null;
+  settingsFile: SettingsReload;
   onFatal: () => void;
 }
 
@@ -111,7 +112,7 @@ export async function runServer(options: ServerRun): Promise<number> {
   const app = await startApp(predecessor, { ...options, log, onFatal }, async () => {
     const app = await options.build({
       ...{ settings, ids: createSystemIds(), version: VERSION, clock, log, activity },
-      ...{ predecessor, installation: noteCrash(options, watchdog), onFatal },
+      ...{ predecessor, settingsFile: reload, installation: noteCrash(options, watchdog), onFatal },
     });
     // Migrations of the build may block the loop for long.
     watchdog?.start();

@@ -1,7 +1,8 @@
 // Processes on the same data: which of them live, what they claim, and the watchdog of this one.
+export { Membership } from "./membership.ts";
 export { type Claimant, Process } from "./process.ts";
 export { Reclaimer } from "./reclaim.ts";
-export { processStore } from "./store.ts";
+export { PROCESSES, processStore } from "./store.ts";
 export {
   type Activity,
   type Note,

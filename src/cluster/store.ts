@@ -1,5 +1,5 @@
 // Processes that have or had the database; rows name their claimant by its epoch.
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { sql, store, type Tx } from "../database/index.ts";
 import { maybe } from "../platform/schema.ts";
 
@@ -10,6 +10,31 @@ const ProcessRow = Type.Object({
   started_at: Type.Integer(),
   ended_at: maybe(Type.Integer()),
 });
+
+/** Facts that a process tells of itself; null in rows of older programs. */
+const ProcessAbout = Type.Object({
+  address: maybe(Type.String()),
+  pid: maybe(Type.Integer()),
+  version: maybe(Type.String()),
+  schema_number: maybe(Type.Integer()),
+  settings_hash: maybe(Type.String()),
+  settings_fault: maybe(Type.String()),
+  /** Ids of the secrets keys at hand, newest first, with commas between them. */
+  key_ids: maybe(Type.String()),
+  reloads_done: Type.Integer(),
+});
+export type ProcessAbout = Static<typeof ProcessAbout>;
+
+const Orders = Type.Object({
+  /** A process that serves has none. */
+  state: maybe(Type.Unsafe<"draining" | "drained">({ type: "string" })),
+  reloads_asked: Type.Integer(),
+  /** Live processes with other settings. */
+  differing: Type.Integer(),
+});
+
+/** Channel on which a process is asked for something, and tells of itself. */
+export const PROCESSES = "processes";
 
 const Epoch = Type.Object({ epoch: Type.Integer() });
 
@@ -32,6 +57,16 @@ export const processStore = store(
   {
     list: (db) =>
       db.all(ProcessRow, sql`SELECT * FROM processes WHERE ended_at IS NULL ORDER BY epoch`),
+    readAbout: (db, epoch: number) =>
+      db.one(ProcessAbout, sql`SELECT * FROM processes WHERE epoch = ${epoch}`),
+    readOrders: (db, epoch: number) =>
+      db.one(
+        Orders,
+        sql`SELECT state, reloads_asked, (SELECT COUNT(*) FROM processes AS others
+                WHERE others.ended_at IS NULL AND others.settings_hash <> processes.settings_hash)
+              AS differing
+            FROM processes WHERE epoch = ${epoch} AND ended_at IS NULL`,
+      ),
   },
   {
     async register(tx, now: number): Promise<number> {
@@ -79,6 +114,40 @@ export const processStore = store(
       await tx.run(
         sql`UPDATE processes SET ended_at = ${now} WHERE epoch = ${epoch} AND ended_at IS NULL`,
       );
+    },
+    async describe(tx, epoch: number, about: ProcessAbout): Promise<void> {
+      await tx.run(
+        sql`UPDATE processes SET address = ${about.address}, pid = ${about.pid},
+              version = ${about.version}, schema_number = ${about.schema_number},
+              settings_hash = ${about.settings_hash}, settings_fault = ${about.settings_fault},
+              key_ids = ${about.key_ids}, reloads_done = ${about.reloads_done}
+            WHERE epoch = ${epoch}`,
+      );
+      tx.tell(PROCESSES, String(epoch));
+    },
+    /** Asks a process to begin no more work; returns false where it does not live. */
+    async drain(tx, epoch: number): Promise<boolean> {
+      const found = await tx.run(
+        sql`UPDATE processes SET state = COALESCE(state, 'draining')
+            WHERE epoch = ${epoch} AND ended_at IS NULL`,
+      );
+      tx.tell(PROCESSES, String(epoch));
+      return found === 1;
+    },
+    async endDrain(tx, epoch: number): Promise<void> {
+      await tx.run(sql`UPDATE processes SET state = 'drained' WHERE epoch = ${epoch}`);
+      tx.tell(PROCESSES, String(epoch));
+    },
+    /** Asks all processes to read their settings again. */
+    async askReload(tx): Promise<void> {
+      await tx.run(
+        sql`UPDATE processes SET reloads_asked = reloads_asked + 1 WHERE ended_at IS NULL`,
+      );
+      tx.tell(PROCESSES, "");
+    },
+    /** Asks all processes to tell of themselves where anything has changed. */
+    async askAbout(tx): Promise<void> {
+      tx.tell(PROCESSES, "");
     },
   },
 );

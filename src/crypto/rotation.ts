@@ -14,6 +14,8 @@ const NAMES_MAX = 10;
 export interface RotationRequest {
   /** Deletes unreadable secrets; otherwise they stop the rotation. */
   givesUp: boolean;
+  /** Waits until all processes have keys of these ids; returns the names of those without. */
+  awaitKeys?(ids: readonly string[]): Promise<readonly string[]>;
 }
 
 export type RotationResult =
@@ -23,6 +25,8 @@ export type RotationResult =
   | { ok: false; reason: "no file" | "busy" }
   /** The database's key is not at hand; a null `fault`: the file holds another key. */
   | { ok: false; reason: "unavailable"; fault: string | null }
+  /** Some processes lack a key, and the file keeps both. */
+  | { ok: false; reason: "not everywhere"; file: string; processes: readonly string[] }
   /** All others have the new key, and the file keeps both. */
   | { ok: false; reason: "unreadable"; left: number; places: SecretPlace[] };
 
@@ -53,12 +57,13 @@ export async function rotateSecrets(options: RotationOptions): Promise<RotationR
 /**
  * The order by which nothing is ever sealed with a key that is in no file:
  * 1. The file holds both keys, the new one first.
- * 2. The database's key is the new one: nothing more is stored that the old one sealed.
- * 3. What the old one sealed is sealed again, until none is left.
- * 4. The file holds the new one alone.
+ * 2. All processes have both keys, those on other machines in files of their own.
+ * 3. The database's key is the new one: nothing more is stored that the old one sealed.
+ * 4. What the old one sealed is sealed again, until none is left.
+ * 5. The file holds the new one alone.
  */
 async function rotate(
-  { store, ring, givesUp }: RotationOptions,
+  { store, ring, givesUp, awaitKeys = async () => [] }: RotationOptions,
   file: string,
 ): Promise<RotationResult> {
   const known = await store.findKey();
@@ -72,6 +77,8 @@ async function rotate(
   const both = [next!, old!];
   const is_resumed = keys.length === 2;
   if (!is_resumed) replaceKeyFile(file, both);
+  const processes = await awaitKeys(both.map(({ id }) => id));
+  if (processes.length > 0) return { ok: false, reason: "not everywhere", file, processes };
   const isSwitched = await switchKey(store, both, givesUp);
   const done = isSwitched ? await resealAll(store, both, givesUp) : null;
   // Another rotation came in between, with a copy of the file.

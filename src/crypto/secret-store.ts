@@ -109,6 +109,11 @@ export class SecretStore {
     return { ok: false, reason: "unavailable" };
   }
 
+  /** Lists the ids of the keys at hand, newest first. */
+  listKeyIds(): string[] {
+    return this.#ring.refresh().map(({ id }) => id);
+  }
+
   rotate(request: RotationRequest): Promise<RotationResult> {
     return rotateSecrets({ store: this.#store, ring: this.#ring, ...request });
   }

@@ -89,6 +89,9 @@ export {
 } from "./transfer/index.ts";
 export { serveWrites } from "./writer-thread.ts";
 
+/** Newest migration of this program. */
+export const SCHEMA_NUMBER = migrations.at(-1)!.number;
+
 export interface OpenOptions {
   place: DatabaseLocation;
   stores: readonly Store[];

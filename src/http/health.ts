@@ -11,13 +11,14 @@ const PATIENCE_MS = 900;
 /** A service beside chat; its outage does not make the server unready. */
 export interface ServiceHealth {
   name: string;
-  state: "on" | "down" | "off" | "damaged";
+  state: "on" | "down" | "off" | "damaged" | "differ";
 }
 
 export interface HealthPageOptions {
   clock: Clock;
   isReady(): Promise<boolean>;
-  isStopping(): boolean;
+  /** The process ends, or begins no more work. */
+  isLeaving(): boolean;
   listServices(): readonly ServiceHealth[];
 }
 
@@ -25,7 +26,7 @@ export interface HealthPageOptions {
 export function createHealthPages({
   clock,
   isReady,
-  isStopping,
+  isLeaving,
   listServices,
 }: HealthPageOptions): StaticPage[] {
   let askedAt = Number.NEGATIVE_INFINITY;
@@ -54,7 +55,7 @@ export function createHealthPages({
           answer = ask();
         }
         const beside = listServices().map(({ name, state }) => `${name} ${state}`);
-        return (await answer) && !isStopping()
+        return (await answer) && !isLeaving()
           ? writeLines(["ready", ...beside], 200)
           : writeLines(["not ready", ...beside], 503);
       },

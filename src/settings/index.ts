@@ -9,7 +9,13 @@ export { findNearest } from "./nearest.ts";
 export { SettingsError } from "./problem.ts";
 export { writeSettingsReference } from "./reference.ts";
 export type { ServiceStandIn } from "./services.ts";
-export { copySource, listSettings, ORIGINS, type SettingRow } from "./setting-list.ts";
+export {
+  copySource,
+  hashSettings,
+  listSettings,
+  ORIGINS,
+  type SettingRow,
+} from "./setting-list.ts";
 export {
   type BackupSettings,
   type EmbeddingsSettings,

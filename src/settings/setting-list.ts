@@ -1,4 +1,5 @@
 // Lists every setting with its value and where that comes from; secrets are never part of it.
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { writeAllowEntry } from "../net/index.ts";
 import type { Field } from "./fields.ts";
@@ -58,6 +59,22 @@ export function listSettings(settings: Settings): SettingRow[] {
   return rows;
 }
 
+/** Settings that may differ between machines with the same data. */
+const OF_MACHINE = [
+  ...["server.host", "server.port", "server.data", "server.secrets_key_file", "operator.listen"],
+  ...["server.database", "server.database_env", "server.database_connections"],
+  ...["server.valkey", "server.valkey_env", "server.tls.cert", "server.tls.key"],
+];
+
+/** Hashes what processes on the same data should have in common, without secrets. */
+export function hashSettings(settings: Settings): string | null {
+  if (!sources.has(settings)) return null;
+  const rows = listSettings(settings).filter(({ name }) => !OF_MACHINE.includes(name));
+  const text = JSON.stringify(rows.map(({ name, value }) => [name, value]));
+  return createHash("sha256").update(text).digest("hex").slice(0, HASH_DIGITS);
+}
+
+const HASH_DIGITS = 12;
 const HIDDEN = "***";
 
 type TableValues = Readonly<Record<string, unknown>>;

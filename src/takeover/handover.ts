@@ -46,6 +46,8 @@ export interface Handover {
   /** Begins no work that the other process may begin. */
   pause(): Promise<void>;
   resume(): void;
+  /** Begins no more work, for good, and sends clients to other processes. */
+  drain(): Promise<void>;
   /**
    * Waits until no client is left, at most until the deadline; event streams are ended. The signal
    * ends the waiting.
@@ -79,6 +81,8 @@ export interface HandoverParts
   clock: Clock;
   database: Pick<Database, "lock">;
   services: Pick<JoinedServices, "pause" | "resume">;
+  /** Ends what clients open again elsewhere. */
+  endStreams(): void;
   process: { readonly epoch: number; spare: Handover["spare"] };
   server: { readonly addresses: HandoverAddress[]; share(): boolean; isLeaving: boolean };
   /** The process that this one takes over from, and its epoch. */
@@ -99,6 +103,7 @@ export function createHandover(parts: HandoverParts): Handover {
     void services.pause();
   }
   const builtAt = clock.now();
+  let isDrained = false;
   return {
     installation: parts.installation,
     limits: parts.limits,
@@ -112,13 +117,21 @@ export function createHandover(parts: HandoverParts): Handover {
     share: () => server.share(),
     spare: (spares) => process.spare(spares),
     leave(isLeaving) {
-      server.isLeaving = isLeaving;
+      server.isLeaving = isLeaving || isDrained;
     },
     async pause() {
       keepServers(true);
       await services.pause();
     },
+    async drain() {
+      isDrained = true;
+      server.isLeaving = true;
+      parts.endStreams();
+      keepServers(true);
+      await services.pause();
+    },
     resume() {
+      if (isDrained) return;
       services.resume();
       keepServers(!isAlone);
     },

@@ -7,11 +7,11 @@ const request = new Request("http://localhost/");
 
 function createTrial(isReady: () => Promise<boolean>, beside: readonly ServiceHealth[] = []) {
   const clock = createManualClock();
-  const place = { isStopping: false };
+  const place = { isLeaving: false };
   const pages = createHealthPages({
     clock,
     isReady,
-    isStopping: () => place.isStopping,
+    isLeaving: () => place.isLeaving,
     listServices: () => beside,
   });
   const ask = async (path: string) => {
@@ -89,7 +89,7 @@ test("a server that stops is not ready at once, also where a check was under way
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const { place, ask } = createTrial(() => promise);
   const asked = ask("/readyz");
-  place.isStopping = true;
+  place.isLeaving = true;
   resolve(true);
   expect(await asked).toEqual([503, "not ready\n"]);
   expect(await ask("/readyz")).toEqual([503, "not ready\n"]);

@@ -10,7 +10,8 @@ import { makeApproval, makeRecord, makeStep } from "../support/runs.ts";
 import { create } from "./agent-cases.ts";
 import type { Case, Stores } from "./cases.ts";
 import { claimRuns, ended, finding, start, startMany } from "./run-acts.ts";
-import { addEndpoint } from "./webhook-acts.ts";
+import { addEndpoint, fillOne, LATER } from "./webhook-acts.ts";
+import { turn } from "./webhook-sending-acts.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 
@@ -26,6 +27,17 @@ const crashTwice = async ({ processes, runs }: Stores, id: string) => {
     await runs.reclaim([finding(id, nth)], [epoch], NOW);
   }
 };
+
+/** Live processes 1 and 2, of which the first has claimed a run and two deliveries. */
+async function claimSome(stores: Stores): Promise<void> {
+  const { processes, runs, webhooks } = stores;
+  for (let n = 0; n < 3; n++) await processes.register(NOW);
+  await processes.end(3, NOW);
+  await startMany(stores, ["r-1", "r-2"]);
+  await runs.claim(1, [{ account_id: "a-1", runsMax: 1 }], NOW);
+  await fillOne(stores);
+  await webhooks.claim(1, [turn(2)], LATER);
+}
 
 const activityCases: Case[] = [
   {
@@ -79,6 +91,41 @@ const activityCases: Case[] = [
         approvals: { count: 2, oldest: NOW + 1, next: NOW + 8 },
         webhooks: { waiting: 7, failing: 2, disabled: 3 },
       }),
+  },
+  {
+    method: "activity.listProcesses",
+    title: "lists live processes with what they have told and what they hold",
+    async setup(stores) {
+      await claimSome(stores);
+      await stores.processes.describe(2, {
+        ...{ address: "two:8080", pid: 7, version: "1.2.3", schema_number: 41 },
+        ...{ settings_hash: "abc", settings_fault: null, key_ids: "k-1", reloads_done: 1 },
+      });
+      await stores.processes.askReload();
+      await stores.processes.drain(2);
+    },
+    act: ({ activity }) => activity.listProcesses(),
+    check: (answer) =>
+      expect(answer).toEqual([
+        {
+          ...{ epoch: 1, started_at: NOW, address: null, pid: null, version: null },
+          ...{ schema_number: null, state: null, settings_hash: null, settings_fault: null },
+          ...{ key_ids: null, reloads_asked: 1, reloads_done: 0, runs: 1, deliveries: 2 },
+        },
+        {
+          ...{ epoch: 2, started_at: NOW, address: "two:8080", pid: 7, version: "1.2.3" },
+          ...{ schema_number: 41, state: "draining", settings_hash: "abc" },
+          ...{ settings_fault: null, key_ids: "k-1", reloads_asked: 1, reloads_done: 1 },
+          ...{ runs: 0, deliveries: 0 },
+        },
+      ]),
+  },
+  {
+    method: "activity.countHeld",
+    title: "counts the runs and deliveries that a process has claimed",
+    setup: claimSome,
+    act: async ({ activity }) => [await activity.countHeld(1), await activity.countHeld(2)],
+    check: (answer) => expect(answer).toEqual([3, 0]),
   },
   {
     method: "activity.countRunsOfKey",

@@ -4,6 +4,17 @@ import type { Case } from "./cases.ts";
 
 const BEGIN = Date.UTC(2026, 10, 20);
 
+const ABOUT = {
+  ...{ address: "one:8080", pid: 7, version: "1.2.3", schema_number: 41 },
+  ...{ settings_hash: "abc", settings_fault: "wadi.toml:1:2: no", key_ids: "k-2,k-1" },
+  reloads_done: 3,
+};
+/** A process that has told nothing yet, as those of older programs. */
+const SILENT = {
+  ...{ address: null, pid: null, version: null, schema_number: null, settings_hash: null },
+  ...{ settings_fault: null, key_ids: null, reloads_done: 0 },
+};
+
 export const processCases: readonly Case[] = [
   {
     method: "processes.register",
@@ -123,6 +134,104 @@ export const processCases: readonly Case[] = [
       expect(await processes.takeLease("sweeps", 2)).toBe(true);
       await processes.endLease("sweeps", 1);
       expect(await processes.takeLease("sweeps", 1)).toBe(false);
+    },
+  },
+  {
+    method: "processes.describe",
+    title: "stores what a process tells of itself, and nothing of the others",
+    async setup({ processes }) {
+      for (let n = 0; n < 3; n++) await processes.register(BEGIN);
+      await processes.describe(3, { ...ABOUT, settings_hash: "other" });
+    },
+    act: ({ processes }) => processes.describe(1, ABOUT),
+    async check(_, { processes }) {
+      expect(await processes.readAbout(1)).toEqual(ABOUT);
+      expect(await processes.readAbout(2)).toEqual(SILENT);
+    },
+  },
+  {
+    method: "processes.readAbout",
+    title: "finds nothing for an unknown process",
+    act: ({ processes }) => processes.readAbout(1),
+    check: (answer) => expect(answer).toBeUndefined(),
+  },
+  {
+    method: "processes.readOrders",
+    title: "counts live processes with other settings, of those that have told theirs",
+    async setup({ processes }) {
+      for (let n = 0; n < 5; n++) await processes.register(BEGIN);
+      await processes.describe(1, ABOUT);
+      await processes.describe(2, ABOUT);
+      await processes.describe(3, { ...ABOUT, settings_hash: "other" });
+      await processes.describe(4, { ...ABOUT, settings_hash: "other" });
+      await processes.end(4, BEGIN);
+    },
+    act: async ({ processes }) =>
+      Promise.all([1, 2, 3, 4, 5].map((epoch) => processes.readOrders(epoch))),
+    check: (answer) =>
+      expect(answer).toEqual([
+        { state: null, reloads_asked: 0, differing: 1 },
+        { state: null, reloads_asked: 0, differing: 1 },
+        { state: null, reloads_asked: 0, differing: 2 },
+        undefined,
+        { state: null, reloads_asked: 0, differing: 0 },
+      ]),
+  },
+  {
+    method: "processes.drain",
+    title: "asks one live process, and leaves one that has drained as it is",
+    async setup({ processes }) {
+      for (let n = 0; n < 3; n++) await processes.register(BEGIN);
+      await processes.drain(2);
+      await processes.endDrain(2);
+      await processes.end(3, BEGIN);
+    },
+    act: async ({ processes }) => [
+      await processes.drain(1),
+      await processes.drain(2),
+      await processes.drain(3),
+      await processes.drain(4),
+    ],
+    async check(answer, { processes }) {
+      expect(answer).toEqual([true, true, false, false]);
+      expect(await processes.readOrders(1)).toMatchObject({ state: "draining" });
+      expect(await processes.readOrders(2)).toMatchObject({ state: "drained" });
+    },
+  },
+  {
+    method: "processes.endDrain",
+    title: "marks the process that has handed over all",
+    async setup({ processes }) {
+      for (let n = 0; n < 2; n++) await processes.register(BEGIN);
+      for (const epoch of [1, 2]) await processes.drain(epoch);
+    },
+    act: ({ processes }) => processes.endDrain(1),
+    async check(_, { processes }) {
+      expect(await processes.readOrders(1)).toMatchObject({ state: "drained" });
+      expect(await processes.readOrders(2)).toMatchObject({ state: "draining" });
+    },
+  },
+  {
+    method: "processes.askReload",
+    title: "asks every live process once more",
+    async setup({ processes }) {
+      for (let n = 0; n < 2; n++) await processes.register(BEGIN);
+      await processes.askReload();
+      await processes.register(BEGIN);
+    },
+    act: ({ processes }) => processes.askReload(),
+    async check(_, { processes }) {
+      const asked = await Promise.all([1, 2, 3].map((epoch) => processes.readOrders(epoch)));
+      expect(asked.map((one) => one!.reloads_asked)).toEqual([2, 2, 1]);
+    },
+  },
+  {
+    method: "processes.askAbout",
+    title: "changes nothing, and wakes all processes",
+    setup: ({ processes }) => processes.register(BEGIN),
+    act: ({ processes }) => processes.askAbout(),
+    async check(_, { processes }) {
+      expect(await processes.readAbout(1)).toEqual(SILENT);
     },
   },
   {

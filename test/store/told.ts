@@ -97,6 +97,19 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
   "processes.endSilent": {},
   "processes.takeLease": {},
   "processes.endLease": {},
+  "processes.describe": {
+    "stores what a process tells of itself, and nothing of the others": ["processes 1"],
+  },
+  "processes.drain": {
+    "asks one live process, and leaves one that has drained as it is": [
+      ...["processes 1", "processes 2", "processes 3", "processes 4"],
+    ],
+  },
+  "processes.endDrain": {
+    "marks the process that has handed over all": ["processes 1"],
+  },
+  "processes.askReload": { "asks every live process once more": ["processes "] },
+  "processes.askAbout": { "changes nothing, and wakes all processes": ["processes "] },
   "evaluations.create": {
     "stores an evaluation with its runs, and counts its bytes": ["evaluation e-1"],
     "refuses more under way than an account may have, and more bytes": ["evaluation e-7"],

@@ -9,8 +9,9 @@ function open(failure: Error, times: number) {
   const clock = createManualClock();
   const events: string[] = [];
   let tries = 0;
+  const server = { isLeaving: false };
   const parts = {
-    ...{ clock, predecessor: { epoch: 1 }, limits: {}, installation: "i", server: {} },
+    ...{ clock, predecessor: { epoch: 1 }, limits: {}, installation: "i", server },
     database: {
       async lock() {
         if (++tries <= times) throw failure;
@@ -25,6 +26,7 @@ function open(failure: Error, times: number) {
       epoch: 2,
       spare: (spares: (epoch: number) => boolean) => events.push(`${spares(1)}`),
     },
+    endStreams: () => void events.push("ends streams"),
     keepServers: (isKept: boolean) => void events.push(isKept ? "keeps" : "stops keeping"),
     slots: { import: (counts: object) => void events.push(`slots ${JSON.stringify(counts)}`) },
     settle: async (until: number) => void events.push(`settles ${clock.now() - until}`),
@@ -39,13 +41,24 @@ function open(failure: Error, times: number) {
     while (Bun.peek.status(done) === "pending") await clock.advance(10);
     return done;
   };
-  return { handover, inherit, events, countTries: () => tries };
+  return { handover, inherit, events, server, countTries: () => tries };
 }
 
 test("a process that has ended leaves its lock, model servers, slots and budgets to this one", async () => {
   const { inherit, events } = open(new DatabaseInUse("x"), 2);
   expect(await inherit()).toBe("done");
   expect(events).toEqual(["locks", "false", "stops keeping", "slots {}", "settles 100"]);
+});
+
+test("a drained server begins no more work, also after a takeover that has failed", async () => {
+  const { handover, events, server } = open(new DatabaseInUse("x"), 0);
+  await handover.drain();
+  expect(events.splice(0)).toEqual(["ends streams", "keeps", "pauses"]);
+  expect(server.isLeaving).toBe(true);
+  handover.leave(false);
+  handover.resume();
+  expect(events).toEqual([]);
+  expect(server.isLeaving).toBe(true);
 });
 
 test("model servers are kept while two processes may use them, and no longer", async () => {

@@ -34,6 +34,7 @@ function createParts(
 ): Handover {
   const note = (what: string) => void events.push(`${name} ${what}`);
   return {
+    drain: async () => note("drains"),
     epoch: 7,
     installation: "i",
     addresses: [{ host: "127.0.0.1", port: 80 }],

@@ -10,6 +10,7 @@ import { keyOperations } from "./keys.ts";
 import { modelOperations } from "./models.ts";
 import { operatorOperations } from "./operators.ts";
 import { playgroundOperations } from "./playground.ts";
+import { processOperations } from "./processes.ts";
 import { requestOperations } from "./requests.ts";
 import { runCountOperations } from "./run-counts.ts";
 import { runOperations } from "./runs.ts";
@@ -32,6 +33,7 @@ const FAMILIES = [
   ...[toolOperations, connectionOperations],
   ...[triggerOperations, webhookOperations, modelOperations, playgroundOperations],
   ...[searchOperations, requestOperations, runCountOperations, upkeepOperations],
+  processOperations,
 ];
 
 export const OPERATIONS: readonly AnyOperation[] = FAMILIES.flatMap((family) =>

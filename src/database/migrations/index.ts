@@ -33,6 +33,7 @@ import { reruns } from "./0033-reruns.ts";
 import { mcpServers } from "./0034-mcp-servers.ts";
 import { exposedAgents } from "./0035-exposed-agents.ts";
 import { leases } from "./0040-leases.ts";
+import { processColumns } from "./0041-processes.ts";
 import { sharedBudgets } from "./0043-shared-budgets.ts";
 
 export const migrations: readonly Migration[] = [
@@ -43,5 +44,5 @@ export const migrations: readonly Migration[] = [
   ...[installation, requestIndex, estimatedCosts, consoleSessions],
   ...[stepExecutions, sentAttempts, keyEndings, playgroundRequests, approvalLinks],
   ...[requestCapacity, outputAndImages, reruns, mcpServers, exposedAgents],
-  ...[leases, sharedBudgets],
+  ...[leases, processColumns, sharedBudgets],
 ];

@@ -17,6 +17,24 @@ const Endpoints = Type.Object({
   disabled: Type.Integer(),
 });
 
+const ProcessRow = Type.Object({
+  epoch: Type.Integer(),
+  started_at: Type.Integer(),
+  address: maybe(Type.String()),
+  pid: maybe(Type.Integer()),
+  version: maybe(Type.String()),
+  schema_number: maybe(Type.Integer()),
+  state: maybe(Type.String()),
+  settings_hash: maybe(Type.String()),
+  settings_fault: maybe(Type.String()),
+  key_ids: maybe(Type.String()),
+  reloads_asked: Type.Integer(),
+  reloads_done: Type.Integer(),
+  /** Runs and deliveries that it has claimed. */
+  runs: Type.Integer(),
+  deliveries: Type.Integer(),
+});
+
 export interface WorkCounts {
   /** Unfinished runs by their status. */
   runs: ReadonlyMap<string, number>;
@@ -56,6 +74,20 @@ export const activityStore = store(
         webhooks: webhooks!,
       };
     },
+    /** Live processes on the data, and what they hold. */
+    listProcesses: (db) =>
+      db.all(
+        ProcessRow,
+        sql`SELECT epoch, started_at, address, pid, version, schema_number, state, settings_hash,
+              settings_fault, key_ids, reloads_asked, reloads_done,
+              (SELECT COUNT(*) FROM runs WHERE epoch > 0 AND epoch = processes.epoch) AS runs,
+              (SELECT COUNT(*) FROM deliveries WHERE epoch > 0 AND epoch = processes.epoch)
+                AS deliveries
+            FROM processes WHERE ended_at IS NULL ORDER BY epoch`,
+      ),
+    countHeld: async (db, epoch: number) =>
+      (await countRows(db, sql`FROM runs WHERE epoch > 0 AND epoch = ${epoch}`)) +
+      (await countRows(db, sql`FROM deliveries WHERE epoch > 0 AND epoch = ${epoch}`)),
     /** Unfinished runs that act for a key. */
     countRunsOfKey: (db, key_id: string) =>
       countRows(db, sql`FROM runs WHERE finished_at IS NULL AND started_by_key_id = ${key_id}`),

@@ -1,0 +1,88 @@
+// Several compiled servers on one PostgreSQL and one Valkey, each with a data directory of its own.
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openRoom, type Room, type RunOptions, type Server } from "./binary.ts";
+import { openServer } from "./database.ts";
+import { findClosedPort } from "./ports.ts";
+
+const POSTGRES = process.env.WADI_TEST_POSTGRES;
+const PROGRAM = Bun.which("valkey-server") ?? Bun.which("redis-server");
+
+/** Why several servers cannot be tried here; null: they can. */
+export const MISSING = !POSTGRES
+  ? "WADI_TEST_POSTGRES names no server of PostgreSQL"
+  : PROGRAM
+    ? null
+    : "neither valkey-server nor redis-server is there";
+
+export interface TestCluster {
+  room: Room;
+  /** Environment with the addresses of both, for commands. */
+  env: Record<string, string>;
+  url: string;
+  /** Path in the data directory of a server. */
+  file(name: string, file: string): string;
+  /** Starts a server of that name, on settings of its own. */
+  serve(name: string, settings?: string, options?: RunOptions): Promise<Server>;
+  writeSettings(name: string, settings: string): void;
+  command(name: string, ...args: readonly string[]): ReturnType<Room["run"]>;
+  close(): Promise<void>;
+}
+
+export async function openCluster(): Promise<TestCluster> {
+  const room = openRoom();
+  const setup = openServer(POSTGRES!);
+  const place = await setup.makePlace();
+  const { url } = place as Extract<typeof place, { kind: "postgres" }>;
+  const valkey = await startValkey(room.directory);
+  const env = { WADI_SERVER__DATABASE: url, WADI_SERVER__VALKEY: valkey.url };
+  const names: string[] = [];
+  const folder = (name: string) => join(room.directory, name);
+  const writeSettings = (name: string, settings: string) => {
+    mkdirSync(folder(name), { recursive: true });
+    writeFileSync(join(folder(name), "wadi.toml"), settings);
+  };
+  const file = (name: string, path: string) => join(folder(name), "wadi-data", path);
+  return {
+    ...{ room, env, url, writeSettings, file },
+    serve(name, settings = "", options = {}) {
+      writeSettings(name, settings);
+      // Machines with the same data have the same secrets key.
+      const [first] = names;
+      if (first !== undefined && !names.includes(name)) {
+        mkdirSync(join(folder(name), "wadi-data"), { recursive: true });
+        copyFileSync(file(first, "secrets.key"), file(name, "secrets.key"));
+      }
+      names.push(name);
+      return room.serve(["serve", "--port", "0"], {
+        ...{ cwd: folder(name), ...options },
+        env: { ...env, ...options.env },
+      });
+    },
+    command: (name, ...args) => room.run(args, { cwd: folder(name), env }),
+    async close() {
+      await room.close();
+      await setup.release();
+      await valkey.close();
+    },
+  };
+}
+
+async function startValkey(cwd: string) {
+  const port = findClosedPort();
+  const options = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+  const child = Bun.spawn([PROGRAM!, ...options], { cwd, stdio: ["ignore", "pipe", "ignore"] });
+  const decoder = new TextDecoder();
+  let said = "";
+  for await (const bytes of child.stdout) {
+    said += decoder.decode(bytes);
+    if (/ready to accept connections/i.test(said)) break;
+  }
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    async close() {
+      child.kill();
+      await child.exited;
+    },
+  };
+}
