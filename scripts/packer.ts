@@ -25,19 +25,46 @@ export const packedRanks: BunPlugin = {
   },
 };
 
-/** Parts of Elysia that are never called here, and the names that it imports from them. */
-const UNUSED = {
+const NONE = "undefined";
+const FINDS_NOTHING = "() => undefined";
+
+/** Parts of Elysia without a use here: the names that are imported, and what stands for each. */
+const UNUSED: readonly { path: string; names: string[]; value: string }[] = [
   // Normalizes replies, which no route has it do.
-  "node_modules/exact-mirror/": ["createMirror"],
+  { path: "node_modules/exact-mirror/", names: ["createMirror"], value: NONE },
   // Serves routes that are not compiled.
-  "node_modules/elysia/dist/dynamic-handle": ["createDynamicErrorHandler", "createDynamicHandler"],
-};
+  {
+    path: "node_modules/elysia/dist/dynamic-handle",
+    names: ["createDynamicErrorHandler", "createDynamicHandler"],
+    value: NONE,
+  },
+  // Writes responses where there is no Bun.
+  {
+    path: "node_modules/elysia/dist/adapter/web-standard/handler",
+    names: [
+      ...["mapResponse", "mapEarlyResponse", "mapCompactResponse"],
+      ...["createStaticHandler", "errorToResponse"],
+    ],
+    value: NONE,
+  },
+  // Compiles schemas of routes. Ours have none for Elysia: src/http/validation.ts checks them.
+  {
+    path: "node_modules/elysia/dist/schema",
+    names: [
+      ...["getSchemaValidator", "getResponseSchemaValidator", "getCookieValidator"],
+      ...["getSchemaProperties", "mergeObjectSchemas", "resolveSchema", "unwrapImportSchema"],
+      ...["hasAdditionalProperties", "hasElysiaMeta", "hasProperty", "hasRef", "hasTransform"],
+      ...["hasType", "isOptional", "isUnion"],
+    ],
+    value: FINDS_NOTHING,
+  },
+];
 
 export const unusedParts: BunPlugin = {
   name: "unused parts",
   setup: (builder) => {
-    for (const [path, names] of Object.entries(UNUSED)) {
-      const contents = names.map((name) => `export const ${name} = undefined;`).join(" ");
+    for (const { path, names, value } of UNUSED) {
+      const contents = names.map((name) => `export const ${name} = ${value};`).join(" ");
       const filter = new RegExp(`${RegExp.escape(path)}.*js$`);
       builder.onLoad({ filter }, () => ({ contents, loader: "js" }));
     }
