@@ -1,4 +1,5 @@
-// The same program for both client packages: it does what its argument says and prints JSON.
+// The same program for both client packages: it does what each line of its input says, and prints
+// a line of JSON.
 
 /** What the programs do; `follow` prints each status as a line before its result. */
 export interface Task {
@@ -22,8 +23,6 @@ export interface Task {
 export const TYPESCRIPT = `
 import { createWadi, type RunEvent, type SignedEvent, verifyWebhook, WadiError, WebhookError } from "@wadi/client";
 
-const task = JSON.parse(process.argv[2]!);
-const wadi = createWadi({ baseUrl: task.base ?? "http://x", key: task.key ?? "", delayMs: task.delay ?? 1, idleMs: task.idle, reconnects: 1000 });
 const messages = [{ role: "user" as const, content: "Hello" }];
 
 function tell(event: RunEvent): string {
@@ -52,7 +51,8 @@ function name(event: SignedEvent): string {
   return event.type === "run.completed" ? \`\${event.type} \${event.data.run.status}\` : event.type;
 }
 
-async function perform(): Promise<unknown> {
+async function perform(task: any): Promise<unknown> {
+  const wadi = createWadi({ baseUrl: task.base ?? "http://x", key: task.key ?? "", delayMs: task.delay ?? 1, idleMs: task.idle, reconnects: 1000 });
   switch (task.do) {
     case "chat":
       return (await wadi.createChatCompletion({ body: { messages } })).choices[0]!.message.content;
@@ -99,21 +99,20 @@ async function perform(): Promise<unknown> {
       return name(await verifyWebhook(task.secret, task.headers, task.body));
   }
 }
-const result = await perform().catch((error: unknown) => {
-  if (error instanceof WebhookError) return { refused: error.message };
-  if (!(error instanceof WadiError)) throw error;
-  return { status: error.status, code: error.code, retry_after: error.retryAfter };
-});
-console.log(JSON.stringify(result));
+for await (const line of console) {
+  if (line === "") break;
+  const result = await perform(JSON.parse(line)).catch((error: unknown) => {
+    if (error instanceof WebhookError) return { refused: error.message };
+    if (!(error instanceof WadiError)) throw error;
+    return { status: error.status, code: error.code, retry_after: error.retryAfter };
+  });
+  console.log(JSON.stringify({ result }));
+}
 `;
 
 export const PYTHON = `
 import json, sys
 from wadi_client import Wadi, WadiError, WebhookError, verify_webhook
-
-task = json.loads(sys.argv[1])
-wadi = Wadi(task.get("base", "http://x"), task.get("key", ""), delay=task.get("delay", 1) / 1000, idle=task.get("idle", 60000) / 1000, reconnects=1000)
-messages = [{"role": "user", "content": task.get("message", "Hello")}]
 
 def tell(event):
     match event["type"]:
@@ -127,7 +126,9 @@ def tell(event):
         case _:
             return event["run"]["output"]["message"]
 
-def perform():
+def perform(task):
+    wadi = Wadi(task.get("base", "http://x"), task.get("key", ""), delay=task.get("delay", 1) / 1000, idle=task.get("idle", 60000) / 1000, reconnects=1000)
+    messages = [{"role": "user", "content": task.get("message", "Hello")}]
     match task["do"]:
         case "chat":
             return wadi.create_chat_completion({"messages": messages})["choices"][0]["message"]["content"]
@@ -169,13 +170,14 @@ def perform():
             event = verify_webhook(task["secret"], task["headers"], task["body"].encode())
             return f"{event['type']} {event['data']['run']['status']}"
 
-try:
-    result = perform()
-except WebhookError as error:
-    result = {"refused": str(error)}
-except WadiError as error:
-    result = {"status": error.status, "code": error.code, "retry_after": error.retry_after}
-print(json.dumps(result))
+for line in sys.stdin:
+    try:
+        result = perform(json.loads(line))
+    except WebhookError as error:
+        result = {"refused": str(error)}
+    except WadiError as error:
+        result = {"status": error.status, "code": error.code, "retry_after": error.retry_after}
+    print(json.dumps({"result": result}), flush=True)
 `;
 
 /** Evaluates all annotations and prints how many classes have them. */

@@ -8,6 +8,7 @@ import { readDocument } from "../../scripts/clients.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 import { type Language, registerClients } from "../support/clients.ts";
 import { openFlakyProxy } from "../support/flaky-proxy.ts";
+import { findClosedPort } from "../support/ports.ts";
 import { openWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.ts";
 import { ANNOTATIONS, PYTHON, type Task, TYPESCRIPT } from "./package-programs.ts";
 
@@ -24,7 +25,9 @@ beforeAll(async () => {
   room = openRoom();
   receiver = openWebhookReceiver();
   const allowed = ["--allow-egress", receiver.host];
-  server = await room.serve(["dev", "--port", "0", "--data", "./data", ...allowed]);
+  // It starts again there, and the system may assign another port to others in between.
+  const port = String(findClosedPort());
+  server = await room.serve(["dev", "--port", port, "--data", "./data", ...allowed]);
   agent = await createAgent("Noter");
 });
 afterAll(async () => {
@@ -48,14 +51,15 @@ const startRun = async (message: string) =>
   (await post<{ id: string }>(`/v1/agents/${agent}/runs`, { input: { message } })).id;
 
 const programs: Record<Language, string> = { typescript: TYPESCRIPT, python: PYTHON };
-const startTask = (language: Language, task: Task) => {
-  const whole = { base: `${server.url}/v1`, key: server.key, ...task };
-  return packages().start(language, programs[language], [JSON.stringify(whole)]);
-};
+const write = (task: Task) =>
+  JSON.stringify({ base: `${server.url}/v1`, key: server.key, ...task });
+const startTask = (language: Language, task: Task) =>
+  packages().start(language, programs[language], `${write(task)}\n`);
+/** One program for each language, since a start takes longer than what it is asked. */
+const running: Partial<Record<Language, (line: string) => Promise<string>>> = {};
 const perform = async (language: Language, task: Task): Promise<unknown> => {
-  const { code, stdout, stderr } = await startTask(language, task).ended;
-  expect([code, stderr]).toEqual([0, ""]);
-  return JSON.parse(stdout.trimEnd().split("\n").at(-1)!);
+  running[language] ??= packages().converse(language, programs[language]);
+  return JSON.parse(await running[language](write(task))).result;
 };
 
 /** Answers every request alike, and counts them. */
@@ -182,12 +186,12 @@ describe.each(languages)("the client in %s", (language) => {
     expect(await perform(language, { do: "decide", key })).toBe(1);
     const { code, stdout, stderr } = await following.ended;
     expect([code, stderr]).toEqual([0, ""]);
-    const told = JSON.parse(stdout.trimEnd().split("\n").at(-1)!) as string[];
-    const seqs = told.flatMap((line) => /^\d+(?= )/.exec(line) ?? []);
+    const { result } = JSON.parse(stdout.trimEnd().split("\n").at(-1)!) as { result: string[] };
+    const seqs = result.flatMap((line) => /^\d+(?= )/.exec(line) ?? []);
     expect(seqs).toEqual(["1", "2", "3", "4", "5", "6"]);
     const asked = ["approval.requested memory_set", "approval.decided memory_set"];
-    expect(told.filter((line) => line.startsWith("approval."))).toEqual(asked);
-    expect(told.at(-1)).toBe("Noted.");
+    expect(result.filter((line) => line.startsWith("approval."))).toEqual(asked);
+    expect(result.at(-1)).toBe("Noted.");
   });
 
   it("gives the text of a reply while the model writes it", async () => {

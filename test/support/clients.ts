@@ -1,5 +1,5 @@
 // The client packages, made from the document of the compiled program, for the tests of one file.
-import { afterAll, beforeAll } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,12 +7,18 @@ import { readDocument, writeClients } from "../../scripts/clients.ts";
 import type { Ended, Room, RunOptions, Talker } from "./binary.ts";
 
 const modules = join(import.meta.dir, "../../node_modules");
+type Child = Bun.Subprocess<"pipe", "pipe", "pipe">;
 export type Language = "typescript" | "python";
 
 export interface ClientPackages {
   /** Runs a program beside the package of its language, and beside those of the AI SDK. */
   run(language: Language, text: string, args?: readonly string[]): Promise<Ended>;
-  start(language: Language, text: string, args?: readonly string[]): Talker;
+  start(language: Language, text: string, stdin: string): Talker;
+  /**
+   * Starts a program that answers each line of its input with an object in JSON, and may print
+   * other lines before; it ends with the file, and is to end well.
+   */
+  converse(language: Language, text: string): (line: string) => Promise<string>;
   /** Errors of the compiler in a TypeScript program. */
   check(text: string): Promise<string[]>;
 }
@@ -35,7 +41,14 @@ export function registerClients(room: () => Room): () => ClientPackages {
     await writeClients(folder, readDocument());
     symlinkSync(join(folder, "typescript"), join(folder, "node_modules/@wadi/client"));
   });
-  afterAll(() => rmSync(folder, { recursive: true }));
+  const children: Child[] = [];
+  afterAll(async () => {
+    for (const { stdin, stderr, exited } of children) {
+      stdin.end();
+      expect([await exited, await stderr.text()]).toEqual([0, ""]);
+    }
+    rmSync(folder, { recursive: true });
+  });
   let nth = 0;
   const write = (language: Language, text: string) => {
     const file = join(folder, `program-${nth++}.${language === "python" ? "py" : "ts"}`);
@@ -49,8 +62,17 @@ export function registerClients(room: () => Room): () => ClientPackages {
   return () => ({
     run: (language, text, args = []) =>
       room().run([write(language, text), ...args], optionsOf(language)),
-    start: (language, text, args = []) =>
-      room().start([write(language, text), ...args], optionsOf(language)),
+    start: (language, text, stdin) =>
+      room().start([write(language, text)], { ...optionsOf(language), stdin }),
+    converse(language, text) {
+      const { command = [], env } = optionsOf(language);
+      const child = Bun.spawn([...command, write(language, text)], {
+        env: { PATH: process.env.PATH, HOME: folder, ...env },
+        stdio: ["pipe", "pipe", "pipe"],
+      });
+      children.push(child);
+      return converse(child);
+    },
     async check(text) {
       const compiler = join(modules, "typescript/bin/tsc");
       const args = [compiler, ...OPTIONS, write("typescript", text)];
@@ -58,4 +80,20 @@ export function registerClients(room: () => Room): () => ClientPackages {
       return stdout.split("\n").filter((line) => line.includes("error TS"));
     },
   });
+}
+
+/** Sends lines one after another, and resolves with the answer to each. */
+function converse({ stdin, stdout }: Child): (line: string) => Promise<string> {
+  const reader = stdout.pipeThrough(new TextDecoderStream()).getReader();
+  return async (line) => {
+    stdin.write(`${line}\n`);
+    stdin.flush();
+    for (let text = ""; ; ) {
+      const answer = /^\{.*(?=\n)/m.exec(text);
+      if (answer) return answer[0];
+      const { done, value } = await reader.read();
+      if (done) throw new Error(`the program ended at ${line}`);
+      text += value;
+    }
+  };
 }
