@@ -25,5 +25,6 @@ export function reachPoison(at: "model" | "reply" | "tool", value: unknown): voi
   if (!isTestBuild || at !== place || !JSON.stringify(value).includes(text)) return;
   if (effect === "kill") process.kill(process.pid, "SIGKILL");
   if (effect === "throw") throw new Error("poison");
-  while (effect === "hang");
+  // Blocks the event loop like endless work, and leaves the core to others.
+  if (effect === "hang") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 }

@@ -6,7 +6,7 @@ import { executable } from "../../scripts/build.ts";
 import { endRunning, runLine } from "./command-session.ts";
 
 export interface RunOptions {
-  /** Added to an environment without variables of Bun, Node or Wadi. */
+  /** Added to an environment without variables of Node or Wadi. */
   env?: Record<string, string>;
   /** By default the test's own directory. */
   cwd?: string;
@@ -79,6 +79,7 @@ export function openRoom(): Room {
   const children: Bun.Subprocess[] = [];
   const createEnv = (env: RunOptions["env"]) => ({
     ...{ PATH: process.env.PATH, HOME: directory },
+    ...QUICK,
     ...env,
   });
   const spawn = (args: readonly string[], options: RunOptions) => {
@@ -101,7 +102,7 @@ export function openRoom(): Room {
       return runLine({ args, cwd, env: createEnv(env), stdin });
     },
     async serve(args, options = {}) {
-      const child = spawn(args, { ...options, env: { ...QUICK, ...options.env } });
+      const child = spawn(args, options);
       const log = readLog(child.stderr);
       const banner = await readBanner(child.stdout);
       if (banner === undefined) throw new Error(await log.whole);
@@ -148,7 +149,7 @@ export function openRoom(): Room {
       const listens = Promise.withResolvers<void>();
       const child = Bun.spawn([program, ...args], {
         cwd: directory,
-        env: { PATH: process.env.PATH, HOME: directory },
+        env: createEnv({}),
         terminal: {
           // As wide as the longest line, which would wrap otherwise.
           cols: 400,
@@ -172,7 +173,7 @@ export function openRoom(): Room {
       const closed = Promise.withResolvers<void>();
       const child = Bun.spawn([...(options.command ?? [program]), ...args], {
         cwd: options.cwd ?? directory,
-        env: { PATH: process.env.PATH, HOME: directory, TERM: "xterm", ...options.env },
+        env: createEnv({ TERM: "xterm", ...options.env }),
         terminal: {
           cols: columns,
           data(terminal, bytes) {
