@@ -51,8 +51,12 @@ const SCENES: Readonly<Record<string, Scene>> = {
   "processes.endSilent": { starts: [free(ROUNDS)], isSecond: true },
   "runs.reclaim": { starts: [free(ROUNDS), free(ROUNDS)], isSecond: true },
 };
-/** Old runs are swept at most once an hour; the only process of a database sends no heartbeat. */
-const UNREACHED = ["runs.sweep", "runs.sweepStarts", "processes.beat"];
+/**
+ * Old runs are swept at most once an hour; the only process of a database sends no heartbeat, and
+ * takes no lease.
+ */
+const ALONE = ["processes.beat", "processes.takeLease", "processes.endLease"];
+const UNREACHED = ["runs.sweep", "runs.sweepStarts", ...ALONE];
 /** Needs two crashes without progress, as in `suspects.test.ts`. */
 const OF_SUSPECTS = ["runs.claimSuspect"];
 /** `calls.test.ts` kills at these, where an endpoint counts the requests. */
