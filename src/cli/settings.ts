@@ -110,8 +110,8 @@ export function readNamedSettings(input: CommandInput): Settings | undefined {
 
 export function placeData({ server }: Settings): Exclude<DatabaseLocation, { kind: "memory" }> {
   if (server.database === "") return { kind: "sqlite", file: join(server.data, DATABASE_FILE) };
-  const { database: url, database_connections: connectionsMax } = server;
-  return { kind: "postgres", url, connectionsMax, isShared: server.valkey !== "" };
+  const { database: url, database_pooler: pooler, database_connections: connectionsMax } = server;
+  return { kind: "postgres", url, pooler, connectionsMax, isShared: server.valkey !== "" };
 }
 
 /** Finds a SQLite database in the data directory of an installation on PostgreSQL. */

@@ -119,7 +119,7 @@ function createInlineEngine(
 type PostgresLocation = Extract<DatabaseLocation, { kind: "postgres" }>;
 
 async function openPostgres(
-  { url, connectionsMax, isShared = false }: PostgresLocation,
+  { url, pooler, connectionsMax, isShared = false }: PostgresLocation,
   options: EngineOptions,
 ): Promise<OpenedEngine> {
   const { registry, exclusive, bus, onDeath } = options;
@@ -131,7 +131,7 @@ async function openPostgres(
     if (exclusive === true) await lock();
     await preparePostgres(url, isShared, options);
     const announces = exclusive === false ? "in the transaction" : isShared ? "behind" : "never";
-    const engine = new PostgresEngine({ url, connectionsMax, registry, bus, announces });
+    const engine = new PostgresEngine({ url, pooler, connectionsMax, registry, bus, announces });
     await engine.listening();
     return releaseAfter(engine, undo, lock);
   } catch (failure) {

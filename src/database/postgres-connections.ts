@@ -18,8 +18,9 @@ const CONNECTIONS_BESIDE = 2;
 const ATTEMPTS_MAX = 3;
 export const CONNECT_TIMEOUT_S = 10;
 
-export function openPool(url: string, connectionsMax: number): SQL {
-  return new SQL({ url, max: connectionsMax, connectionTimeout: CONNECT_TIMEOUT_S });
+/** A pooler lends another session to each transaction, which must prepare nothing in it. */
+export function openPool(url: string, connectionsMax: number, prepare = true): SQL {
+  return new SQL({ url, max: connectionsMax, connectionTimeout: CONNECT_TIMEOUT_S, prepare });
 }
 
 interface Connection {
@@ -31,6 +32,8 @@ interface Connection {
 /** The connections of one pool. A new pool takes its place when the server falls silent. */
 interface PoolState {
   pool: SQL;
+  /** For what needs a session; another pool where the work goes through a pooler. */
+  sessions: SQL;
   free: Connection[];
   waiting: (() => void)[];
   /** Unused permissions, one a connection. */
@@ -59,10 +62,12 @@ export type Isolation = "READ COMMITTED" | "SERIALIZABLE";
 
 export interface ConnectionsOptions {
   url: string;
+  /** Address for the work, where it goes another way than what needs a session. */
+  pooler?: string;
   /** One means that no other process is there, and that nothing can look beside the work. */
   connectionsMax: number;
   clock: Clock;
-  /** Called with each new pool: at the start, and when a silent server answers again. */
+  /** Called with each new pool of sessions: at the start, and when a silent server answers. */
   onOpen(pool: SQL): void;
 }
 
@@ -145,15 +150,16 @@ export class PostgresConnections {
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.allSettled(this.#works);
-    await this.#now.pool.close({ timeout: 0 });
+    await Promise.all(closePools(this.#now));
   }
 
   #open(): PoolState {
-    const { url, connectionsMax, onOpen } = this.#options;
+    const { url, pooler, connectionsMax, onOpen } = this.#options;
     const beside = connectionsMax > 1 ? CONNECTIONS_BESIDE : 0;
-    const pool = openPool(url, connectionsMax + beside);
-    onOpen(pool);
-    return { pool, free: [], waiting: [], permits: connectionsMax };
+    const sessions = openPool(url, pooler ? CONNECTIONS_BESIDE : connectionsMax + beside);
+    const pool = pooler ? openPool(pooler, connectionsMax, false) : sessions;
+    onOpen(sessions);
+    return { pool, sessions, free: [], waiting: [], permits: connectionsMax };
   }
 
   async #work<T>(use: Use, work: (runner: ReservedSQL) => Promise<T>): Promise<T> {
@@ -203,7 +209,9 @@ export class PostgresConnections {
       if (!use.connection) continue;
       const idleSince = processes.get(use.connection.pid);
       // Work may be between two statements, but not at two looks the same two.
-      const isLost = idleSince === undefined || (idleSince !== null && idleSince === use.idleSince);
+      const isSame = idleSince === undefined || (idleSince !== null && idleSince === use.idleSince);
+      // A pooler gives the process to other work between two transactions.
+      const isLost = isSame && !this.#options.pooler;
       use.idleSince = idleSince ?? null;
       if (isLost || now - use.startedAt >= WORK_MAX_MS) this.#giveUp(use);
     }
@@ -222,7 +230,7 @@ export class PostgresConnections {
     const late = wait(this.#options.clock, ANSWER_MS, over.signal).then(() => null);
     let runner: ReservedSQL | undefined;
     let isLate = false;
-    const asking = this.#now.pool.reserve().then(async (reserved) => {
+    const asking = this.#now.sessions.reserve().then(async (reserved) => {
       runner = reserved;
       if (isLate) end(reserved);
       return (await reserved.unsafe(text)) as Record<string, unknown>[];
@@ -251,7 +259,7 @@ export class PostgresConnections {
 
   async #awaitAnswer(): Promise<void> {
     for (;;) {
-      this.#now.pool.close({ timeout: 0 }).catch(() => {});
+      for (const closing of closePools(this.#now)) closing.catch(() => {});
       if (this.#isClosed) return;
       this.#now = this.#open();
       if ((await this.#ask("SELECT 1")) !== null) break;
@@ -259,6 +267,10 @@ export class PostgresConnections {
     }
     this.#isSilent = false;
   }
+}
+
+function closePools({ pool, sessions }: PoolState): Promise<void>[] {
+  return [...new Set([pool, sessions])].map((one) => one.close({ timeout: 0 }));
 }
 
 async function takePermit(state: PoolState): Promise<void> {

@@ -31,6 +31,8 @@ const NOTHING = Type.Object({});
 
 export interface PostgresOptions {
   url: string;
+  /** Address for the work, where it goes another way than what needs a session. */
+  pooler?: string;
   /** One means that no other process is there. */
   connectionsMax: number;
   registry: Registry;
@@ -65,7 +67,7 @@ export class PostgresEngine implements DatabaseEngine {
       if (isShared) this.#listen(pool);
     };
     this.#connections = new PostgresConnections({
-      ...{ url: options.url, connectionsMax, clock: this.#clock, onOpen },
+      ...{ url: options.url, pooler: options.pooler, connectionsMax, clock: this.#clock, onOpen },
     });
     const groups = {
       connections: this.#connections,

@@ -83,6 +83,8 @@ export type DatabaseLocation =
       kind: "postgres";
       url: string;
       connectionsMax: number;
+      /** A pgbouncer in transaction mode, for the work; what needs a session goes to `url`. */
+      pooler?: string;
       /** Several processes serve the data, and tell each other of every write. */
       isShared?: boolean;
     };

@@ -90,15 +90,19 @@ function completeServer(server: Mutable<Settings["server"]>, context: SettingsCo
   // Paths are appended to the address.
   server.public_url = server.public_url.replace(/\/+$/, "");
   completeAddress(server, "database", "postgres://…", { env, problems });
+  completeAddress(server, "database_pooler", "postgres://…", { env, problems });
   completeAddress(server, "valkey", "redis://…", { env, problems });
-  if (server.valkey === "" || server.database !== "") return;
-  problems.add("server.valkey", "needs a PostgreSQL server in server.database");
+  if (server.database !== "") return;
+  for (const name of ["database_pooler", "valkey"] as const) {
+    if (server[name] === "") continue;
+    problems.add(`server.${name}`, "needs a PostgreSQL server in server.database");
+  }
 }
 
 /** Sets the address that a variable holds: it may have a password. */
 function completeAddress(
   server: Mutable<Settings["server"]>,
-  name: "database" | "valkey",
+  name: "database" | "database_pooler" | "valkey",
   example: string,
   { env, problems }: Pick<SettingsContext, "env" | "problems">,
 ) {
@@ -110,7 +114,7 @@ function completeAddress(
   else if (!address) problems.add(path, "names an environment variable that is not set");
   else {
     try {
-      server[name] = FORMATS[name](address);
+      server[name] = FORMATS[name === "valkey" ? name : "database"](address);
     } catch {
       problems.add(path, `names an environment variable that holds no "${example}" address`);
     }

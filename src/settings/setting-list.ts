@@ -156,7 +156,7 @@ class SettingWalk {
       return { value: allowed, origin: isLonger ? "flag" : origin };
     }
     // The name of a variable stands in the file, and the address in the environment.
-    const isAddress = name === "server.database" || name === "server.valkey";
+    const isAddress = /^server\.(database|database_pooler|valkey)$/.test(name);
     if (isAddress && inForce !== value) {
       return { value: inForce, origin: "environment" };
     }

@@ -44,6 +44,17 @@ export const Table = Type.Object(
         unquoted: true,
         restart: true,
       }),
+      database_pooler: text(
+        "database",
+        "A pgbouncer in transaction mode, through which the work goes; listening, locks and " +
+          'changes of tables still go to `database`. "" where there is none.',
+        { default: "", unquoted: true, restart: true },
+      ),
+      database_pooler_env: text("variable", "The environment variable that holds it.", {
+        default: "",
+        unquoted: true,
+        restart: true,
+      }),
       valkey: text(
         "valkey",
         'Where several processes on one PostgreSQL count their limits: "redis://…" (Valkey or ' +

@@ -85,7 +85,8 @@ export function listFiles({ settings }: Deployment): string[] {
 export function listVariables({ settings }: Deployment): string[] {
   const { server, backup, embeddings, search, models } = settings;
   const names = [
-    ...[server.database_env, server.metrics_token_env, backup.secret_access_key_env],
+    ...[server.database_env, server.database_pooler_env, server.valkey_env],
+    ...[server.metrics_token_env, backup.secret_access_key_env],
     ...[embeddings, search, ...models.map(({ upstream }) => upstream)].map((service) =>
       "api_key_env" in service ? service.api_key_env : "",
     ),
