@@ -7,15 +7,19 @@ export function readTestVariable(name: string): string | undefined {
   return isTestBuild ? process.env[name] : undefined;
 }
 
-/** `WADI_FAIL_POINT=keys.create:after` dies at the first pass, `…:after#3` at the third. */
+/**
+ * `WADI_FAIL_POINT=keys.create:after` dies at the first pass, `…:after#3` at the third;
+ * `…:after#3=stop` is frozen there instead, until it is continued from outside.
+ */
 let armed: { name: string; passesLeft: number } | null = null;
-const [name, passes = "1"] = (readTestVariable("WADI_FAIL_POINT") ?? "").split("#");
+const [point = "", act] = (readTestVariable("WADI_FAIL_POINT") ?? "").split("=");
+const [name, passes = "1"] = point.split("#");
 if (name) armed = { name, passesLeft: Number(passes) };
 
 export function reachFailPoint(name: string): void {
   if (!isTestBuild || armed?.name !== name) return;
   armed.passesLeft -= 1;
-  if (armed.passesLeft === 0) process.kill(process.pid, "SIGKILL");
+  if (armed.passesLeft === 0) process.kill(process.pid, act === "stop" ? "SIGSTOP" : "SIGKILL");
 }
 
 /** `WADI_POISON=kill:tool:TEXT` dies at a tool whose arguments hold TEXT; also `hang`, `throw`. */

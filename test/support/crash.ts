@@ -5,10 +5,13 @@ import { executable } from "../../scripts/build.ts";
 import { QUICK } from "./binary.ts";
 
 export interface Child {
+  pid: number;
   next(): Promise<string | undefined>;
   send(line: string): void;
   kill(): void;
   terminate(): void;
+  /** Continues a process that has frozen itself. */
+  wake(): void;
   /** Unread output after its end. */
   ended: Promise<{ lines: string[]; errors: string; code: number; signal: unknown }>;
 }
@@ -29,6 +32,7 @@ export function start(command: string[], env: Record<string, string> = {}): Chil
     return { lines: rest, errors, code, signal: child.signalCode };
   };
   return {
+    pid: child.pid,
     next,
     send(line) {
       child.stdin.write(`${line}\n`);
@@ -36,6 +40,7 @@ export function start(command: string[], env: Record<string, string> = {}): Chil
     },
     kill: () => child.kill("SIGKILL"),
     terminate: () => child.kill("SIGTERM"),
+    wake: () => child.kill("SIGCONT"),
     get ended() {
       return finish();
     },
