@@ -187,7 +187,8 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
   const operators = createOperatorService(options, parts, adminDeps);
   const drain = () => handover.drain();
   const member = openMembership({ ...options, ...all, agents, server, secrets, drain });
-  const site = { database, server, routers, registry, gateway, checks, current, operators, member };
+  const own = { database, server, process, routers, registry };
+  const site = { ...own, gateway, checks, current, operators, member };
   openSite(options, site, [...monitoring.pages, ...agents.pages]);
   monitoring.show({ registry, gateway, parts: [compute, agents, ...backups.timers] });
 
@@ -311,15 +312,16 @@ interface Site {
   checks: PageChecks;
   operators: OperatorService;
   member: Membership;
+  process: Process;
   current(): Settings;
 }
 
 function openSite(options: AppOptions, site: Site, others: readonly StaticPage[]): void {
-  const { database, server, registry, gateway, checks, current, member } = site;
+  const { database, server, registry, gateway, checks, current, member, process } = site;
   const { clock, version, writeCommands = async () => "" } = options;
   const health = createHealthPages({
     clock,
-    isReady: () => database.probe().then(() => registry.isDefaultServable()),
+    isReady: () => database.probe().then(() => !process.isSkewed && registry.isDefaultServable()),
     isLeaving: () => server.isStopping || member.isDraining,
     listServices: () => [
       ...[...gateway.listStatuses(), ...checks.listStatuses()],

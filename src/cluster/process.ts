@@ -10,6 +10,10 @@ import { BEAT_EVERY_MS, DEAD_AFTER_MS } from "./times.ts";
 
 const ENDED = "another server has taken over this data: only one may run on it; this one ends";
 
+/** Maximum difference to the database's clock, above which the process is not ready. */
+const SKEW_MAX_MS = 1_000;
+const SKEWED = "process: its clock differs from the database's, so that it is not ready";
+
 type IsDead = (epoch: number) => boolean;
 
 /** A module whose rows name the process that has claimed them. */
@@ -56,6 +60,7 @@ export class Process implements Service {
   #cancel: Cancel | null = null;
   #isStopped = false;
   #isBeating = false;
+  #isSkewed = false;
   #isReclaiming = false;
   #spares: (epoch: number) => boolean = () => false;
 
@@ -69,6 +74,11 @@ export class Process implements Service {
       isGuarded: !this.#isAlone,
       onClosed: () => this.#hasten(),
     });
+  }
+
+  /** Set while its wall clock is over a second apart from the database's, which all share. */
+  get isSkewed(): boolean {
+    return this.#isSkewed;
   }
 
   get epoch(): number {
@@ -155,7 +165,7 @@ export class Process implements Service {
   async #beat(): Promise<boolean> {
     const { log, onFatal } = this.#options;
     const sent = this.fence.readTimes();
-    if (await this.#isListed()) {
+    if (await this.#isListed(sent.wall)) {
       this.fence.renew(sent);
       return !this.#isStopped;
     }
@@ -172,9 +182,24 @@ export class Process implements Service {
     return true;
   }
 
-  async #isListed(): Promise<boolean> {
-    if (!this.#isAlone) return this.#store.beat(this.#epoch);
+  async #isListed(sentAt: number): Promise<boolean> {
+    if (!this.#isAlone) {
+      const at = await this.#store.beat(this.#epoch);
+      if (at !== null) this.#noteClock(sentAt, at);
+      return at !== null;
+    }
     return (await this.#store.list()).some((one) => one.epoch === this.#epoch);
+  }
+
+  /** Compares the clocks; between the request and its answer the database's may be anything. */
+  #noteClock(sentAt: number, at: number): void {
+    const { clock, database, log } = this.#options;
+    if (!database.isShared) return;
+    const aheadMs = Math.max(sentAt - at, 0) - Math.max(at - clock.now(), 0);
+    const isSkewed = Math.abs(aheadMs) > SKEW_MAX_MS;
+    if (isSkewed && !this.#isSkewed) log.error(`${SKEWED}: ${aheadMs} ms ahead`);
+    if (!isSkewed && this.#isSkewed) log.info("process: its clock is right again");
+    this.#isSkewed = isSkewed;
   }
 
   async #reclaim(): Promise<void> {

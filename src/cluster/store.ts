@@ -36,6 +36,7 @@ const Orders = Type.Object({
 /** Channel on which a process is asked for something, and tells of itself. */
 export const PROCESSES = "processes";
 
+const Beaten = Type.Object({ at: Type.Integer() });
 const Epoch = Type.Object({ epoch: Type.Integer() });
 
 /**
@@ -81,11 +82,14 @@ export const processStore = store(
       );
       return epoch;
     },
-    async beat(tx, epoch: number): Promise<boolean> {
-      const beaten = await tx.run(
-        sql`UPDATE processes SET beats = beats + 1 WHERE epoch = ${epoch} AND ended_at IS NULL`,
+    /** Returns the database's wall time; null: the process was declared dead. */
+    async beat(tx, epoch: number): Promise<number | null> {
+      const beaten = await tx.one(
+        Beaten,
+        sql`UPDATE processes SET beats = beats + 1 WHERE epoch = ${epoch} AND ended_at IS NULL
+            RETURNING ${tx.clock} AS at`,
       );
-      return beaten === 1;
+      return beaten?.at ?? null;
     },
     /** Ends another process that was silent since `beats`; false: it lives, or has ended. */
     async endSilent(tx, epoch: number, beats: number, now: number): Promise<boolean> {

@@ -21,5 +21,6 @@ export function executeOn(runner: SQL | TransactionSQL | ReservedSQL): Executor 
     forUpdate: sql`FOR UPDATE`,
     forShare: sql`FOR SHARE`,
     skipLocked: sql`FOR UPDATE SKIP LOCKED`,
+    clock: sql`CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)`,
   };
 }

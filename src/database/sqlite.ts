@@ -1,7 +1,7 @@
 // A SQLite connection with every pragma set, and the Db and Tx that run on it.
 import { Database as Connection, type Statement } from "bun:sqlite";
 import { readRow } from "../platform/schema.ts";
-import { type Bindable, bindable, isFlat, isSql, none, render, type Sql } from "./sql.ts";
+import { type Bindable, bindable, isFlat, isSql, none, render, type Sql, sql } from "./sql.ts";
 import type { Db, Tx } from "./store.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -156,6 +156,7 @@ export function createExecutor(connection: Connection): SqliteTx {
       return row ? readRow(schema, row as Record<string, unknown>) : undefined;
     },
     ...{ forUpdate: none, forShare: none, skipLocked: none },
+    clock: sql`CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
   };
   return Object.assign(db, {
     async run(query: Sql) {

@@ -10,6 +10,8 @@ export interface Db {
   readonly forUpdate: Sql;
   readonly forShare: Sql;
   readonly skipLocked: Sql;
+  /** Wall time of the database in milliseconds, also within a transaction. */
+  readonly clock: Sql;
 }
 
 /** Transaction of a write, which awaits nothing else and may run again from its start. */

@@ -5,6 +5,7 @@ import { processStore } from "../../src/cluster/store.ts";
 import { type Database, openDatabase } from "../../src/database/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import { placeInMemory } from "../support/memory.ts";
+import { keepTime } from "../support/process-clock.ts";
 
 const closing: Database[] = [];
 afterEach(async () => {
@@ -29,7 +30,9 @@ async function openWorld(engine: Database["engine"] = "postgres"): Promise<World
   });
   closing.push(database);
   const isShared = engine === "postgres";
-  return { database: { ...database, engine, isShared }, clock, store: bindProcesses(database) };
+  const bind = (one: never) => keepTime(database.bind(one), clock);
+  const seen = { ...database, engine, isShared, bind } as Database;
+  return { database: seen, clock, store: bindProcesses(database) };
 }
 
 /** A process and its calls to claimants; `dead` lists the dead ones of epochs 1 to 9. */
@@ -39,7 +42,7 @@ function create(
 ) {
   const lines: string[] = [];
   const events: string[] = [];
-  const log = { error: (message: string) => void lines.push(message) } as never;
+  const log = { info() {}, error: (message: string) => void lines.push(message) } as never;
   const onFatal = (why: Error) => void lines.push(`fatal: ${why.message}`);
   const process = new Process({ database, clock, log, onFatal });
   let times = 0;
@@ -428,4 +431,45 @@ describe("modules that reclaim by one process", () => {
       "disk full",
     );
   });
+});
+
+test("a process whose clock is over a second apart from the database's is not ready", async () => {
+  const world = await openWorld();
+  let offMs = 0;
+  const bind = (one: typeof processStore) => {
+    const { beat, ...store } = world.database.bind(one);
+    const late = async (epoch: number) => ((await beat(epoch)) ?? 0) + offMs;
+    return { ...store, beat: late };
+  };
+  const database = { ...world.database, bind } as unknown as Database;
+  const { process, lines } = create({ ...world, database });
+  await process.start();
+  for (const [off, isSkewed] of [
+    ...([
+      [0, false],
+      [1_000, false],
+      [1_001, true],
+    ] as const),
+    ...([
+      [-1_000, false],
+      [-300_000, true],
+      [0, false],
+    ] as const),
+  ]) {
+    offMs = off;
+    await world.clock.advance(2_000);
+    expect([off, process.isSkewed]).toEqual([off, isSkewed]);
+  }
+  const line = "process: its clock differs from the database's, so that it is not ready";
+  expect(lines).toEqual([`${line}: -1001 ms ahead`, `${line}: 300000 ms ahead`]);
+});
+
+test("a lone process is ready whatever its clock says", async () => {
+  const world = await openWorld();
+  const database = { ...world.database, isShared: false };
+  const { process } = create({ ...world, database });
+  world.clock.shiftWall(300_000);
+  await process.start();
+  await world.clock.advance(2_000);
+  expect(process.isSkewed).toBe(false);
 });

@@ -14,6 +14,7 @@ import { webhookStore } from "../../src/webhooks/store/index.ts";
 import { createManualClock, type ManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
 import { placeInMemory } from "../support/memory.ts";
+import { keepTime } from "../support/process-clock.ts";
 import { openTestSecrets, type TestSecrets } from "../support/secrets.ts";
 import { bindWebhookWrites, webhookWrites } from "../support/webhooks.ts";
 
@@ -94,7 +95,7 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
   const { isShared = false } = options;
   const seen: Database = { ...database, isShared, engine: isShared ? "postgres" : "memory" };
   const process = new Process({
-    database: { ...seen, bind: (one) => guard(database.bind(one)) },
+    database: { ...seen, bind: (one) => guard(keepTime(database.bind(one), clock)) },
     ...{ clock, log },
     onFatal(why) {
       throw why;

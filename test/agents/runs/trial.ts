@@ -43,6 +43,7 @@ import { createManualClock, type ManualClock } from "../../support/clock.ts";
 import { inlineCompute } from "../../support/compute.ts";
 import { createSeededIds } from "../../support/ids.ts";
 import { placeInMemory } from "../../support/memory.ts";
+import { keepTime } from "../../support/process-clock.ts";
 import { openTestSecrets } from "../../support/secrets.ts";
 import { readThreads } from "../../support/thread-reader.ts";
 
@@ -164,7 +165,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   const outside = database.bind(others);
   const version = makeVersion(options.version);
   const wrapped = options.wrap?.(bound) ?? bound;
-  const processes = database.bind(processStore);
+  const processes = keepTime(database.bind(processStore), clock);
   const callers = new Map<string, Caller>();
   const lines: { message: string; error?: unknown }[] = [];
   const limits = { concurrent_runs: options.concurrent_runs ?? 100 };
