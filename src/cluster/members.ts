@@ -6,8 +6,8 @@ const LOOKS_MIN = 3;
 
 export interface SeenProcess {
   epoch: number;
-  /** Set where it has beaten since this process first looked, or came later. */
-  isProven: boolean;
+  /** Set where it takes work: it beats, and is not drained. */
+  takesWork: boolean;
 }
 
 export class Members {
@@ -49,14 +49,14 @@ export class Members {
     return () => this.#listeners.delete(run);
   }
 
-  /** Takes a look at the other processes that are not dead. */
-  see(own: number, others: readonly SeenProcess[]): void {
+  /** Takes a look at the other processes that are not dead; a drained one takes no work. */
+  see(own: number, others: readonly SeenProcess[], takesWork = true): void {
     this.#looks = own === this.#own ? this.#looks + 1 : 1;
     this.#own = own;
     // Before that, one that owned its work until now may not have seen this process yet.
-    const mayOwn = others.length === 0 || this.#looks >= LOOKS_MIN;
-    const proven = others.filter(({ isProven }) => isProven).map(({ epoch }) => epoch);
-    const owners = mayOwn ? [...proven, own] : proven;
+    const mayOwn = takesWork && (others.length === 0 || this.#looks >= LOOKS_MIN);
+    const working = others.filter((one) => one.takesWork).map(({ epoch }) => epoch);
+    const owners = mayOwn ? [...working, own] : working;
     owners.sort((one, other) => one - other);
     const count = others.length + 1;
     const isChanged = count !== this.#count || !Bun.deepEquals(owners, this.#owners);

@@ -220,12 +220,14 @@ export class Process implements Service {
 
   async #findDead(): Promise<IsDead> {
     const { clock } = this.#options;
-    const others = (await this.#store.list()).filter((one) => one.epoch !== this.#epoch);
+    const rows = await this.#store.list();
+    const own = rows.find((one) => one.epoch === this.#epoch);
+    const others = rows.filter((one) => one !== own);
     const before = this.#heartbeats;
     const isFirst = before === null;
     this.#heartbeats = new Map();
     const alive = new Map<number, SeenProcess>();
-    for (const { epoch, beats } of others) {
+    for (const { epoch, beats, state } of others) {
       const known = before?.get(epoch);
       const fresh = { beats, seenAt: clock.monotonic(), isProven: !isFirst };
       const heartbeat = known?.beats === beats ? known : fresh;
@@ -235,9 +237,9 @@ export class Process implements Service {
       // A heartbeat since the list was read wins.
       if (!isSpared && (await this.#store.endSilent(epoch, beats, clock.now()))) {
         this.#ended.add(epoch);
-      } else alive.set(epoch, { epoch, isProven: heartbeat.isProven });
+      } else alive.set(epoch, { epoch, takesWork: heartbeat.isProven && state === null });
     }
-    this.members.see(this.#epoch, [...alive.values()]);
+    this.members.see(this.#epoch, [...alive.values()], own?.state === null);
     // Processes with a higher epoch may have registered since the list was read.
     return (epoch) => this.#ended.has(epoch) || (epoch < this.#epoch && !alive.has(epoch));
   }

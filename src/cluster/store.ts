@@ -3,12 +3,16 @@ import { type Static, Type } from "@sinclair/typebox";
 import { sql, store, type Tx } from "../database/index.ts";
 import { maybe } from "../platform/schema.ts";
 
+/** A process that serves has none. */
+const State = maybe(Type.Unsafe<"draining" | "drained">({ type: "string" }));
+
 const ProcessRow = Type.Object({
   epoch: Type.Integer(),
   /** Rises while the process lives, which others see without comparing clocks. */
   beats: Type.Integer(),
   started_at: Type.Integer(),
   ended_at: maybe(Type.Integer()),
+  state: State,
 });
 
 /** Facts that a process tells of itself; null in rows of older programs. */
@@ -26,8 +30,7 @@ const ProcessAbout = Type.Object({
 export type ProcessAbout = Static<typeof ProcessAbout>;
 
 const Orders = Type.Object({
-  /** A process that serves has none. */
-  state: maybe(Type.Unsafe<"draining" | "drained">({ type: "string" })),
+  state: State,
   reloads_asked: Type.Integer(),
   /** Live processes with other settings. */
   differing: Type.Integer(),

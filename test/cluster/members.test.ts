@@ -5,7 +5,7 @@ import { Members, type SeenProcess } from "../../src/cluster/members.ts";
 const KEYS = Array.from({ length: 300 }, (_, n) => `endpoint-${n}`);
 
 const proven = (...epochs: number[]): SeenProcess[] =>
-  epochs.map((epoch) => ({ epoch, isProven: true }));
+  epochs.map((epoch) => ({ epoch, takesWork: true }));
 
 /** A process that has looked often enough to own work. */
 function settled(own: number, ...others: number[]): Members {
@@ -54,11 +54,20 @@ describe("a new process", () => {
 
   test("leaves no work to one that has not beaten since: it died before", () => {
     const members = new Members(false);
-    const silent = [{ epoch: 1, isProven: false }];
+    const silent = [{ epoch: 1, takesWork: false }];
     for (let look = 1; look <= 3; look++) members.see(2, silent);
     expect(KEYS.every((key) => members.owns(key))).toBe(true);
     // It still counts for what the processes share: it may live.
     expect(members.count).toBe(2);
+  });
+
+  test("leaves its work to the others once it is drained", () => {
+    const [drained, other] = [settled(1, 2), settled(2, 1)];
+    drained.see(1, proven(2), false);
+    other.see(2, [{ epoch: 1, takesWork: false }]);
+    expect(KEYS.map((key) => [drained.owns(key), other.owns(key)])).toEqual(
+      KEYS.map(() => [false, true]),
+    );
   });
 
   test("begins again with another epoch", () => {

@@ -71,7 +71,7 @@ describe("a process that is alone with its database", () => {
     expect(process.epoch).toBe(4);
     expect(tell()).toEqual(["dead 1,2,3"]);
     // It sends no heartbeat, which no other process could read.
-    const own = { epoch: 4, beats: 0, started_at: world.clock.now(), ended_at: null };
+    const own = { epoch: 4, beats: 0, started_at: world.clock.now(), ended_at: null, state: null };
     expect(await world.store.list()).toEqual([own]);
     await world.clock.advance(4_000);
     expect(tell()).toEqual(["dead 1,2,3", "sign", "dead 1,2,3", "sign"]);

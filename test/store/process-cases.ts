@@ -24,7 +24,7 @@ export const processCases: readonly Case[] = [
     async check(answer, { processes }) {
       expect((answer as number[]).toSorted()).toEqual([2, 3, 4]);
       const [first, ...others] = await processes.list();
-      expect(first).toEqual({ epoch: 1, beats: 0, started_at: BEGIN, ended_at: null });
+      expect(first).toEqual({ epoch: 1, beats: 0, started_at: BEGIN, ended_at: null, state: null });
       expect(others).toHaveLength(3);
     },
   },

@@ -88,7 +88,7 @@ test("accounts are listed again if announcements were lost during a listing", as
 });
 
 describe("among several processes", () => {
-  const others = Array.from({ length: 20 }, (_, n) => ({ epoch: n + 2, isProven: true }));
+  const others = Array.from({ length: 20 }, (_, n) => ({ epoch: n + 2, takesWork: true }));
   /** Members in which this process has the events of `a-1`, or another one does. */
   const open2 = (isOwner: boolean) => {
     const members = new Members(false);

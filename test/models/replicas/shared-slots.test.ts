@@ -11,7 +11,7 @@ function open(others: number) {
   const see = (count: number) =>
     members.see(
       1,
-      Array.from({ length: count }, (_, n) => ({ epoch: n + 2, isProven: true })),
+      Array.from({ length: count }, (_, n) => ({ epoch: n + 2, takesWork: true })),
     );
   see(others);
   const log = { info() {}, warn() {}, error() {} };
