@@ -93,6 +93,8 @@ export interface AppOptions {
   predecessor?: Predecessor | null;
   writeCommands?(): Promise<string>;
   settingsFile?: MembershipParts["settingsFile"];
+  /** Several processes listen on the addresses together. */
+  isCommon?: boolean;
   /** Called when nothing can be stored any more and the process must end. */
   onFatal(failure: unknown): void;
 }
@@ -295,6 +297,7 @@ function createServer(options: AppOptions, current: () => Settings, running: InF
     ...server,
     operatorListen,
     shared,
+    isCommon: options.isCommon,
     origins,
     endRequests,
     clock,

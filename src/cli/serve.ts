@@ -5,15 +5,25 @@ import { isatty } from "node:tty";
 import { type Admin, needsGrant } from "../admin/index.ts";
 import type { References } from "../docs/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
+import { createLog } from "../platform/log.ts";
 import { STDOUT } from "../platform/process.ts";
+import { createSupervisorNotifier } from "../platform/sd-notify.ts";
 import type { Settings } from "../settings/index.ts";
 import { placeControlSocket } from "../takeover/index.ts";
-import { allowEgress, type Command, type CommandInput, hasFlag, portFlag } from "./command.ts";
+import {
+  allowEgress,
+  type Command,
+  type CommandInput,
+  hasFlag,
+  portFlag,
+  readNumber,
+} from "./command.ts";
 import { linkConsole } from "./console.ts";
 import { createInstallation } from "./installation.ts";
 import type { Output } from "./output.ts";
 import { runServer, type Welcome } from "./server.ts";
 import { nameData, openGivenSettings, placeData, placeNote, placeSecretsKey } from "./settings.ts";
+import { ROLE } from "./supervised.ts";
 
 const PAUSED_NOTE = [
   "paused    restored from a backup: nothing fires, runs or is delivered before `wadi resume`",
@@ -32,6 +42,8 @@ export async function runServe(
   references: References,
 ): Promise<number> {
   const { settings, file } = openGivenSettings(input);
+  const count = readNumber(input, "processes") ?? 1;
+  if (count > 1 && ROLE === null) return superviseServers(settings, count);
   const found = placeData(settings);
   const { buildApp, WATCHDOG, WRITER } = await import("../app.ts");
   const place = found.kind === "sqlite" ? { ...found, writer: WRITER } : found;
@@ -43,10 +55,14 @@ export async function runServe(
     output,
     installation: createInstallation(input),
     storage: nameData(settings),
-    control: {
-      file: placeControlSocket(resolve(settings.server.data)),
-      takesOver: hasFlag(input, "takeover"),
-    },
+    // Several servers would have one socket.
+    control:
+      ROLE === null
+        ? {
+            file: placeControlSocket(resolve(settings.server.data)),
+            takesOver: hasFlag(input, "takeover"),
+          }
+        : null,
     watchdog: { script: WATCHDOG, file: placeNote(settings) },
     build: (deps) =>
       buildApp({
@@ -54,13 +70,26 @@ export async function runServe(
         writeCommands: references.writeCommands,
         secretsKeyFile: placeSecretsKey(settings),
         acceptsLoss: hasFlag(input, "accept-loss"),
+        isCommon: ROLE !== null,
         ...deps,
       }),
     async welcome(admin, url) {
+      if (ROLE === "next") return { keys: [], notes: [] };
       const first = await welcomeFirst(admin, settings);
       const link = await welcomeToConsole(admin, settings, url);
       return { ...first, ...link, notes: [...first.notes, ...link.notes] };
     },
+  });
+}
+
+async function superviseServers(settings: Settings, count: number): Promise<number> {
+  const { runSupervisor } = await import("./supervisor.ts");
+  const clock = createSystemClock();
+  const write = (line: string) => void process.stderr.write(line);
+  return runSupervisor({
+    ...{ settings, count, clock, args: process.argv.slice(2) },
+    log: createLog(clock, write, process.stderr.isTTY === true),
+    notifier: createSupervisorNotifier(clock),
   });
 }
 
@@ -134,6 +163,7 @@ export const commands: readonly Command[] = [
       host: { takes: "HOST", help: "address to listen on (default 127.0.0.1)" },
       port: portFlag,
       "allow-egress": allowEgress,
+      processes: { takes: "N", help: "servers on one port, on PostgreSQL with Valkey (Linux)" },
       takeover: { help: "take the place of the server that runs on the data (Linux)" },
       "accept-loss": { help: "start on data that lacks commits, and report how many" },
     },

@@ -30,6 +30,7 @@ import { describeCrash } from "./installation.ts";
 import { type Output, printOnce } from "./output.ts";
 import { SettingsReload, type SettingsTarget } from "./reload.ts";
 import type { SettingsFile } from "./settings.ts";
+import { joinSupervisor } from "./supervised.ts";
 import { VERSION } from "./version.ts";
 
 export interface Serving extends Services, SettingsTarget {
@@ -126,7 +127,7 @@ export async function runServer(options: ServerRun): Promise<number> {
     // Installed before the banner, whose reader may send a signal at once.
     const supervisor = createSupervisorNotifier(clock);
     const running = { reload, clock, log, supervisor };
-    const { stop, replace } = createStop(app, running, end.resolve);
+    const { stop, stopTogether, replace } = createStop(app, running, end.resolve);
     process.on("SIGINT", stop);
     process.on("SIGTERM", stop);
     hangUp = () => {
@@ -143,6 +144,7 @@ export async function runServer(options: ServerRun): Promise<number> {
     const parts = { ...listControlled(app), predecessor, clock, log, onReplaced: replace };
     if (options.control) control = await openControl({ ...options.control, ...parts });
     supervisor.ready();
+    joinSupervisor(clock, stopTogether);
     const banner = writeBanner(start, notes);
     if (rescue) printOnce(output, start, banner, rescue);
     else output.print(start, banner);
@@ -254,7 +256,6 @@ function createStop(
   end: (code: number) => void,
 ) {
   let isEnding = false;
-  let signals = 0;
   const fail = (error: unknown) => {
     log.error("server: the stop failed", { error });
     end(1);
@@ -267,16 +268,22 @@ function createStop(
     });
     app.stop(deadlineMs).then(() => end(0), fail);
   };
-  return {
-    stop() {
-      signals += 1;
-      if (signals > 1) return end(1);
+  const countStops = () => {
+    let times = 0;
+    return () => {
+      times += 1;
+      if (times > 1) return end(1);
       if (isEnding) return;
       isEnding = true;
       log.info("server: stopping when running requests have ended; a second signal stops at once");
       supervisor.stopping();
       finish(reload.settings.server.stop_timeout_ms);
-    },
+    };
+  };
+  return {
+    stop: countStops(),
+    /** A supervisor may pass on what this process has got, too. */
+    stopTogether: countStops(),
     /** Returns what lets the server go on, while it still waits for clients. */
     replace(pid: number): () => boolean {
       if (isEnding) return () => false;

@@ -95,6 +95,8 @@ export class Endpoint {
       this.#current.leave();
       this.#leaving = this.#current;
       this.#current = next;
+      // Without a choice of the newest it would get new connections, too.
+      if (this.#options.isCommon) void this.#leaving.server.stop();
     } catch (error) {
       this.#certificate = before;
       log.error("http: another certificate failed, the one before stays", { error });
@@ -124,10 +126,10 @@ export class Endpoint {
   }
 
   #open(shared: ListenOptions["shared"]): ServedListener {
-    const { address, settings, createAnswers } = this.#options;
+    const { address, settings, createAnswers, isCommon } = this.#options;
     let isLeaving = false;
     const answers = createAnswers(() => isLeaving);
-    const options = { settings, shared, certificate: this.#certificate };
+    const options = { settings, shared, isCommon, certificate: this.#certificate };
     const server = listen(address, answers, options);
     const leave = () => {
       isLeaving = true;

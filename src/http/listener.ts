@@ -32,6 +32,8 @@ export type ListenAnswers = Pick<
 export interface ListenOptions {
   settings?: ListenSettings;
   shared?: readonly ListenAddress[];
+  /** Other processes listen on the address for good. */
+  isCommon?: boolean;
   certificate?: ServerCertificate | null;
 }
 
@@ -44,7 +46,7 @@ const FLAGS: ListenSettings = { host: "--host", port: "--port" };
 export function listen(
   address: ListenAddress,
   answers: ListenAnswers,
-  { settings = FLAGS, shared = [], certificate }: ListenOptions = {},
+  { settings = FLAGS, shared = [], isCommon = false, certificate }: ListenOptions = {},
 ): Bun.Server<undefined> {
   const found = findShared(shared, address);
   try {
@@ -52,7 +54,7 @@ export function listen(
       hostname: address.host,
       port: found?.port ?? address.port,
       // Any other second instance on the same port must fail, not share it.
-      reusePort: found !== undefined,
+      reusePort: found !== undefined || isCommon,
       // Bun's own error page shows the message and 50 KB around it.
       development: false,
       idleTimeout: IDLE_TIMEOUT_S,
@@ -61,7 +63,8 @@ export function listen(
       // Routes match the path as it was sent; Bun resolves dots in a request's URL.
       ...answers,
     } as Bun.Serve.Options<undefined, string>);
-    if (found) attractConnections(found.port);
+    // Among several sockets the choice of the newest one would fail.
+    if (found && !isCommon) attractConnections(found.port);
     return server;
   } catch (failure) {
     const { code = String(failure) } = failure as { code?: string };

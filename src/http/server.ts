@@ -47,6 +47,8 @@ export interface HttpServerOptions {
   certificate?: ServerCertificate | null;
   /** Addresses of the server that this one takes over from; see `listen`. */
   shared?: readonly ListenAddress[];
+  /** Several processes listen on the addresses together. */
+  isCommon?: boolean;
   /** Ends what still runs at the deadline of a stop, with a message to its callers. */
   endRequests(): void;
 }
@@ -230,10 +232,10 @@ export class HttpServer implements Service {
   }
 
   #openMain(): void {
-    const { clock, ids, log, certificate = null, shared = [] } = this.#options;
+    const { clock, ids, log, certificate = null, shared = [], isCommon } = this.#options;
     const isOperatorApart = readListenAddress(this.#options.operatorListen ?? "") !== null;
     this.#endpoint = new Endpoint({
-      ...{ clock, log, certificate },
+      ...{ clock, log, certificate, isCommon },
       address: this.#options,
       shared: shared.slice(0, 1),
       createAnswers: (isLeaving) =>
@@ -248,11 +250,11 @@ export class HttpServer implements Service {
 
   /** Opens the operator API's own address, if it has one. */
   #openOperator(): void {
-    const { clock, ids, log, certificate = null, shared = [] } = this.#options;
+    const { clock, ids, log, certificate = null, shared = [], isCommon } = this.#options;
     const address = readListenAddress(this.#options.operatorListen ?? "");
     if (address === null) return;
     this.#operatorEndpoint = new Endpoint({
-      ...{ clock, log, certificate, address },
+      ...{ clock, log, certificate, address, isCommon },
       shared: shared.slice(1),
       settings: OPERATOR_SETTINGS,
       createAnswers: (isLeaving) =>

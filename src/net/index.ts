@@ -25,7 +25,7 @@ export {
   isRedirect,
 } from "./result.ts";
 export { clampRetryAfter, readRetryAfter } from "./retry-after.ts";
-export { attractConnections, sharePort } from "./reuse-port.ts";
+export { attractConnections, findSharedPort, sharePort } from "./reuse-port.ts";
 export { openTextStream } from "./text-stream.ts";
 export {
   createTrustedEgress,

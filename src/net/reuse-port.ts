@@ -25,6 +25,16 @@ function openSockets() {
 type Sockets = NonNullable<ReturnType<typeof openSockets>>;
 
 /**
+ * Finds the port on which several processes can listen together; 0 is any. Throws where another
+ * program listens there, also one that shares its port.
+ */
+export function findSharedPort(hostname: string, port: number): number {
+  const listener = Bun.listen({ hostname, port, exclusive: true, socket: { data() {} } });
+  listener.stop(true);
+  return listener.port;
+}
+
+/**
  * Lets another process of this user listen on `port` beside this one, with `reusePort`. A listen
  * without that option is still refused.
  */

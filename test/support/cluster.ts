@@ -23,7 +23,11 @@ export interface TestCluster {
   /** Path in the data directory of a server. */
   file(name: string, file: string): string;
   /** Starts a server of that name, on settings of its own. */
-  serve(name: string, settings?: string, options?: RunOptions): Promise<Server>;
+  serve(
+    name: string,
+    settings?: string,
+    options?: RunOptions & { args?: readonly string[] },
+  ): Promise<Server>;
   writeSettings(name: string, settings: string): void;
   command(name: string, ...args: readonly string[]): ReturnType<Room["run"]>;
   close(): Promise<void>;
@@ -45,7 +49,7 @@ export async function openCluster(): Promise<TestCluster> {
   const file = (name: string, path: string) => join(folder(name), "wadi-data", path);
   return {
     ...{ room, env, url, writeSettings, file },
-    serve(name, settings = "", options = {}) {
+    serve(name, settings = "", { args = ["serve", "--port", "0"], ...options } = {}) {
       writeSettings(name, settings);
       // Machines with the same data have the same secrets key.
       const [first] = names;
@@ -54,7 +58,7 @@ export async function openCluster(): Promise<TestCluster> {
         copyFileSync(file(first, "secrets.key"), file(name, "secrets.key"));
       }
       names.push(name);
-      return room.serve(["serve", "--port", "0"], {
+      return room.serve(args, {
         ...{ cwd: folder(name), ...options },
         env: { ...env, ...options.env },
       });
