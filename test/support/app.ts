@@ -3,6 +3,7 @@
 import type { Installation, OpenBackend } from "../../src/admin/index.ts";
 import { type App, buildApp, WRITER } from "../../src/app.ts";
 import type { DatabaseLocation } from "../../src/database/index.ts";
+import type { Ids } from "../../src/platform/ids.ts";
 import { createLog, type Log } from "../../src/platform/log.ts";
 import { readSettings } from "../../src/settings/index.ts";
 import type { Predecessor } from "../../src/takeover/index.ts";
@@ -77,27 +78,15 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     });
   const log = createLog(clock, write, false);
   const { place, release } = await openTestPlace(options.place, WRITER);
-  const flags = { "server.port": 0 };
-  const app = await buildApp({
-    settings: readSettings(options.settings ?? "", "wadi.toml", options.env ?? {}, flags),
-    place,
-    clock,
-    ids: createSeededIds(options.seed),
-    log,
-    version: "0.0.0-test",
-    installation: options.installation ?? NO_INSTALLATION,
-    secretsKeyFile: options.secretsKeyFile ?? null,
-    hasOpenMetrics: options.hasOpenMetrics,
-    compute: inlineCompute,
-    openBackend: options.openBackend?.(log),
-    predecessor: options.predecessor,
-    onFatal: (failure) => {
-      throw failure;
-    },
-  });
+  const ids = createSeededIds(options.seed);
+  const build = () => buildTestApp(options, { place, clock, ids, log });
+  const apps = [await build()];
+  const [app] = apps as [App];
   await app.admin.createDevKeys(KEY);
-  if (options.listens) await app.start();
+  if (place.kind === "postgres" && place.isShared) apps.push(await build());
+  if (options.listens) for (const one of apps) await one.start();
   const url = options.listens ? app.server.url : "";
+  let asked = 0;
 
   const ask = async (method: string, path: string, options: AskOptions = {}) => {
     const { key = KEY, body, headers = {}, signal } = options;
@@ -110,8 +99,10 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
       body: isValue ? JSON.stringify(body) : (body as string | undefined),
       signal,
     };
-    if (url) return fetch(`${url}${path}`, init);
-    return app.server.answer(new Request(`http://localhost${path}`, init));
+    // By turns, as a balancer does.
+    const { server } = apps[asked++ % apps.length]!;
+    if (url) return fetch(`${server.url}${path}`, init);
+    return server.answer(new Request(`http://localhost${path}`, init));
   };
   const post = (path: string, body: unknown, options: AskOptions = {}) =>
     ask("POST", path, { ...options, body });
@@ -127,8 +118,36 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     chat: (content, fields = {}, options = {}) =>
       post("/v1/chat/completions", { messages: [{ role: "user", content }], ...fields }, options),
     async stop() {
-      await app.stop(0);
+      for (const one of apps) await one.stop(0);
       await release();
     },
   };
+}
+
+interface Surroundings {
+  place: DatabaseLocation;
+  clock: ManualClock;
+  ids: Ids;
+  log: Log;
+}
+
+function buildTestApp(
+  { settings = "", env = {}, ...options }: TestAppOptions,
+  { place, clock, ids, log }: Surroundings,
+): Promise<App> {
+  const flags = { "server.port": 0 };
+  return buildApp({
+    settings: readSettings(settings, "wadi.toml", env, flags),
+    ...{ place, clock, ids, log },
+    version: "0.0.0-test",
+    installation: options.installation ?? NO_INSTALLATION,
+    secretsKeyFile: options.secretsKeyFile ?? null,
+    hasOpenMetrics: options.hasOpenMetrics,
+    compute: inlineCompute,
+    openBackend: options.openBackend?.(log),
+    predecessor: options.predecessor,
+    onFatal: (failure) => {
+      throw failure;
+    },
+  });
 }

@@ -17,7 +17,8 @@ export interface TestPlace {
 
 /**
  * Opens a separate place for a test, in memory by default. `WADI_TEST_PLACE=sqlite` or `=postgres`
- * (on the server of WADI_TEST_POSTGRES) runs every black-box test on that engine.
+ * (on the server of WADI_TEST_POSTGRES) runs every black-box test on that engine, `=processes` on
+ * that server by two apps in turn.
  */
 export async function openTestPlace(
   place: DatabaseLocation | undefined,
@@ -29,6 +30,8 @@ export async function openTestPlace(
       return openFile(writer);
     case "postgres":
       return openPostgres(SERVER!);
+    case "processes":
+      return openPostgres(SERVER!, true);
     default:
       return { place: await placeInMemory(), release: async () => {} };
   }
@@ -58,10 +61,10 @@ afterAll(async () => {
   for (const url of emptied.splice(0)) await dropDatabase(SERVER!, url);
 });
 
-async function openPostgres(server: string): Promise<TestPlace> {
+async function openPostgres(server: string, isShared = false): Promise<TestPlace> {
   const url = emptied.pop() ?? (await createDatabase(server));
   return {
-    place: { kind: "postgres", url, connectionsMax: 2 },
+    place: { kind: "postgres", url, connectionsMax: 2, isShared },
     async release() {
       await emptyDatabase(url);
       emptied.push(url);
