@@ -1,5 +1,7 @@
 // The whole app for black-box tests: manual clock, fixed keys of `dev`, optional socket.
-
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Installation, OpenBackend } from "../../src/admin/index.ts";
 import { type App, buildApp, WRITER } from "../../src/app.ts";
 import type { DatabaseLocation } from "../../src/database/index.ts";
@@ -28,7 +30,7 @@ export interface TestAppOptions {
   place?: DatabaseLocation;
   /** Seed of the ids; a second app on the same data needs another seed. */
   seed?: number;
-  secretsKeyFile?: string;
+  secretsKeyFile?: string | null;
   openBackend?(log: Log): OpenBackend;
   hasOpenMetrics?: boolean;
   installation?: Installation;
@@ -79,11 +81,14 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const log = createLog(clock, write, false);
   const { place, release } = await openTestPlace(options.place, WRITER);
   const ids = createSeededIds(options.seed);
-  const build = () => buildTestApp(options, { place, clock, ids, log });
+  const isShared = place.kind === "postgres" && place.isShared === true;
+  const directory = isShared ? mkdtempSync(join(tmpdir(), "wadi-test-")) : null;
+  const { secretsKeyFile = directory && join(directory, "secrets.key") } = options;
+  const build = () => buildTestApp({ ...options, secretsKeyFile }, { place, clock, ids, log });
   const apps = [await build()];
   const [app] = apps as [App];
   await app.admin.createDevKeys(KEY);
-  if (place.kind === "postgres" && place.isShared) apps.push(await build());
+  if (isShared) apps.push(await build());
   if (options.listens) for (const one of apps) await one.start();
   const url = options.listens ? app.server.url : "";
   let asked = 0;
@@ -120,6 +125,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     async stop() {
       for (const one of apps) await one.stop(0);
       await release();
+      if (directory) rmSync(directory, { recursive: true });
     },
   };
 }
