@@ -132,12 +132,37 @@ const runAsked = async (args: string[]): Promise<Outcome> => {
   }
 };
 
-/** The black-box tests of the specs once more, on the PostgreSQL that WADI_TEST_POSTGRES names. */
-const runSpecOnPostgres = async (): Promise<Outcome> => {
-  const outcome = await run(["./test/spec"], { WADI_TEST_PLACE: "postgres" }, true);
-  const passed = outcome.count?.passed ?? 0;
-  console.log(`the spec suite on PostgreSQL: ${passed} passed, code ${outcome.code}`);
-  return outcome;
+/** Spec tests that hold on two apps: they change no settings, and reach no limit, of one of them. */
+const ON_PROCESSES = [
+  ...["agents", "approvals", "authentication", "canary", "connections-secret", "errors"],
+  ...["hook-external", "hook-races", "hook-signature", "hook.test", "images", "injection", "loops"],
+  ...["openapi", "output", "ownership", "runs-cancel", "runs-list", "runs-start", "runs-steps"],
+  ...["states", "threads", "tools-register", "tools-runs", "tools-switch", "tools.test"],
+  ...["triggers-body", "triggers-clock", "triggers-fires", "triggers-secret", "usage", "versions"],
+]
+  .map((name) => `test/spec/agents/${name}`)
+  .concat(
+    ["authentication", "chat-messages", "chat-model", "chat-reply", "chat-request", "chat-stream"]
+      .concat(["embeddings.test", "endpoints", "errors", "models", "openapi", "search.test"])
+      .map((name) => `test/spec/gateway/${name}`),
+  );
+
+/**
+ * Black-box tests of the specs once more on the PostgreSQL that WADI_TEST_POSTGRES names: all by
+ * one app, then many by two apps in turn, as behind a balancer.
+ */
+const runSpecOnPostgres = async (): Promise<Outcome[]> => {
+  const outcomes: Outcome[] = [];
+  for (const [place, ...files] of [
+    ["postgres", "./test/spec"],
+    ["processes", ...ON_PROCESSES],
+  ] as const) {
+    const outcome = await run(files, { WADI_TEST_PLACE: place }, true);
+    outcomes.push(outcome);
+    const passed = outcome.count?.passed ?? 0;
+    console.log(`the spec suite on ${place}: ${passed} passed, code ${outcome.code}`);
+  }
+  return outcomes;
 };
 
 const runTests = async (args: string[]): Promise<number> => {
@@ -151,9 +176,8 @@ const runTests = async (args: string[]): Promise<number> => {
   const { WADI_TEST_ENGINES, WADI_TEST_POSTGRES } = process.env;
   const hasEngines = WADI_TEST_ENGINES && WADI_TEST_POSTGRES;
   // Beside the rest: one computes while the other waits for its server.
-  return conclude(
-    await Promise.all([runAsked(args), ...(hasEngines ? [runSpecOnPostgres()] : [])]),
-  );
+  const all = [runAsked(args).then((one) => [one]), ...(hasEngines ? [runSpecOnPostgres()] : [])];
+  return conclude((await Promise.all(all)).flat());
 };
 
 /** Prints the last line and returns the exit code: nothing passes unless every test was seen to. */
