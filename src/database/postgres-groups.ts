@@ -62,7 +62,9 @@ export class PostgresGroups {
     this.#working = null;
   }
 
-  async #commit(group: readonly QueuedCall[]): Promise<void> {
+  async #commit(queued: readonly QueuedCall[]): Promise<void> {
+    // Other processes lock the same roots in the same order, so that no two wait for each other.
+    const group = queued.toSorted((one, other) => compareRoots(one.call, other.call));
     const calls = group.map(({ call }) => call);
     let isCommitSent = false;
     try {
@@ -135,6 +137,11 @@ export class PostgresGroups {
       return { failure };
     }
   }
+}
+
+function compareRoots({ root }: RootedCall, other: RootedCall): number {
+  if (root === other.root) return 0;
+  return root < other.root ? -1 : 1;
 }
 
 /** Notices statements that change rows, and those that fail, which end the transaction. */

@@ -102,6 +102,24 @@ function testGroups(server: string): void {
     expect(rows.map(({ whole }) => whole)).toEqual(ids.map(() => 2));
   });
 
+  test("a group locks its roots in one order, and holds none while it waits for the first", async () => {
+    for (const id of ["a", "b", "c"]) await trials().add(id);
+    let changed: Promise<unknown> | undefined;
+    await looker.begin(async (lock) => {
+      await lock`SELECT id FROM trials WHERE id = 'a' FOR UPDATE`;
+      changed = Promise.all(["c", "b", "a"].map((id) => trials().increment(id)));
+      const isWaited = async () =>
+        (
+          await lock`SELECT EXISTS (SELECT 1 FROM pg_stat_activity
+            WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))) AS yes`
+        )[0].yes;
+      while (!(await isWaited())) await Promise.resolve();
+      // Another group would wait for this one, which waits for it.
+      await lock`SELECT id FROM trials WHERE id = 'c' FOR UPDATE NOWAIT`;
+    });
+    expect(await changed).toEqual([1, 1, 1]);
+  });
+
   test("the end of a database waits for the writes of its groups", async () => {
     const place = await ground.makePlace();
     const own = await openTestDatabase(place);
