@@ -45,6 +45,7 @@ function testBeside(server: string): void {
     const options = {
       ...{ place: { ...place, isShared: true }, listens: true, settings: SETTINGS },
       secretsKeyFile: join(directory, "secrets.key"),
+      isDoubled: false,
     };
     one = await startService({ ...options, seed: 1 });
     other = await startService({ ...options, seed: 2 });

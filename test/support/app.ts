@@ -35,6 +35,8 @@ export interface TestAppOptions {
   hasOpenMetrics?: boolean;
   installation?: Installation;
   predecessor?: Predecessor;
+  /** False: on a shared place too, one app answers, beside those that the test starts itself. */
+  isDoubled?: boolean;
 }
 
 export interface AskOptions {
@@ -88,7 +90,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const apps = [await build()];
   const [app] = apps as [App];
   await app.admin.createDevKeys(KEY);
-  if (isShared) apps.push(await build());
+  if (isShared && options.isDoubled !== false) apps.push(await build());
   if (options.listens) for (const one of apps) await one.start();
   const url = options.listens ? app.server.url : "";
   let asked = 0;

@@ -17,6 +17,7 @@ const TURNS = 8;
 /** More than the silence after which a process counts as dead. */
 const BEATS = 8;
 const BEAT_MS = 2_000;
+const LONE = { isDoubled: false };
 
 function testShared(server: string): void {
   let ground: Ground;
@@ -40,7 +41,13 @@ function testShared(server: string): void {
 
   async function join(): Promise<BudgetFront> {
     const [first] = fronts;
-    const front = await openBudgetFront({ place, listens: true, seed: ++starts, key: first?.key });
+    const front = await openBudgetFront({
+      ...LONE,
+      place,
+      listens: true,
+      seed: ++starts,
+      key: first?.key,
+    });
     fronts.push(front);
     return front;
   }
@@ -222,7 +229,7 @@ function testShared(server: string): void {
     expect(await alone.outcome(alone.ask(40))).toBe("201");
     while ((await alone.reservations()) > 0) await alone.clock.advance(0);
     await alone.stop();
-    const after = await openBudgetFront({ place, listens: true, key, seed: 92 });
+    const after = await openBudgetFront({ ...LONE, place, listens: true, key, seed: 92 });
     fronts = [after];
     expect(await after.outcome(after.ask(21))).toStartWith("429");
     expect(await after.outcome(after.ask(20))).toBe("201");
