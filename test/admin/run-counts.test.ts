@@ -21,6 +21,15 @@ test("failed runs are counted with the commonest code of their errors", async ()
     Date.parse(failures.first_at as unknown as string),
   );
   expect(await read("30s")).toMatchObject({ runs: 1 });
+  // Two of three have the commoner code, whichever came first or last.
+  await front.clock.advance(60_000);
+  await front.finish(await front.begin(), "failed", {}, "model_offline");
+  expect(await read()).toMatchObject({ runs: 3, code: "upstream_error", code_runs: 2 });
+  await front.finish(await front.begin(), "failed", {}, "model_offline");
+  await front.finish(await front.begin(), "failed", {}, "model_offline");
+  const last = await read();
+  expect(last).toMatchObject({ runs: 5, code: "model_offline", code_runs: 3 });
+  expect(last.first_at).toEqual(last.last_at);
   expect(read("soon")).rejects.toThrow('"soon" is no time');
 });
 

@@ -85,7 +85,7 @@ test("two runs stand side by side, with what differs and the calls of both", asy
   expect(text).toContain('- "pay" "{\\"a\\":1}" ok\n+ "ring" ');
 });
 
-test("two versions are shown by their changed fields, a text line by line", async () => {
+test("two versions are shown by their changed fields, a text line by line and without control characters", async () => {
   const changes = [
     { field: "system_prompt", before: "Be calm.\nStay.", after: "Be loud.\nStay." },
     { field: "policy.unattended_writes", before: false, after: true },
@@ -94,6 +94,14 @@ test("two versions are shown by their changed fields, a text line by line", asyn
   expect((await run("agents diff", [ID, "1", "2"], replies)).text).toBe(
     "system_prompt:\n  - Be calm.\n  + Be loud.\n    Stay.\n" +
       "policy.unattended_writes: false -> true\n",
+  );
+  const hostile = [
+    { field: "system_prompt", before: "calm", after: "\u001b[2Jcalm\u202e" },
+    { field: "model", before: "\u001b[31m", after: null },
+  ];
+  const hidden = { [`GET /agents/${ID}/diff`]: { agent: ID, from: 1, to: 2, changes: hostile } };
+  expect((await run("agents diff", [ID, "1", "2"], hidden)).text).toBe(
+    "system_prompt:\n  - calm\n  + \\u001b[2Jcalm\\u202e\n" + 'model: "\\u001b[31m" -> null\n',
   );
   const alike = { [`GET /agents/${ID}/diff`]: { agent: ID, from: 1, to: 2, changes: [] } };
   expect((await run("agents diff", [ID, "1", "2"], alike)).text).toBe(

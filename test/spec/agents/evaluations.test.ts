@@ -213,6 +213,18 @@ test("a start is refused with the place of what is wrong", async () => {
   }
   const foreign = { key: "svc_sk_test-other" };
   expect((await refused({}, 404, foreign)).code).toBe("agent_not_found");
+  // agents.authentication.6: a run of another account is refused like an unknown one.
+  const neighbour = await createAgent(app, { name: "Neighbour" });
+  const stranger = await createAgent(app, { name: "Stranger" }, foreign);
+  const sent = { input: { message: "hello" } };
+  const begin = async ({ id }: Json, options?: AskOptions) =>
+    (await readJson(await app.post(`/v1/agents/${id}/runs`, sent, options), 202)).id as string;
+  const others = [await begin(neighbour), await begin(stranger, foreign)];
+  for (const other of others) {
+    expect(await refused({ runs: [run, other] }, 404)).toMatchObject({
+      ...{ code: "run_not_found", param: "runs.1" },
+    });
+  }
   const mine = await readJson(await askStart({ runs: [run] }), 202);
   const other = await app.get(`/v1/evaluations/${mine.id}`, foreign);
   expect((await readJson(other, 404)).error.code).toBe("evaluation_not_found");
@@ -222,7 +234,7 @@ test("a start is refused with the place of what is wrong", async () => {
   expect((await readJson(idle, 400)).error.message).toContain("no run that has ended");
 });
 
-test("a cancelled evaluation starts no further rerun, and a fourth under way is refused", async () => {
+test("a cancelled evaluation starts no further rerun, and a fourth under way is refused, as is a run under way", async () => {
   const held = Promise.withResolvers<void>();
   const runs = await record(app, agent, 10);
   model.script = async (asked) => {
@@ -238,6 +250,10 @@ test("a cancelled evaluation starts no further rerun, and a fourth under way is 
     expect(cancelled).toMatchObject({ status: "cancelled", total: 10 });
     expect(cancelled.done).toBe(0);
   }
+  const sent = { input: { message: "held" } };
+  const live = await readJson(await app.post(`/v1/agents/${agent.id}/runs`, sent), 202);
+  const early = (await readJson(await askStart({ runs: [live.id] }), 409)).error as Json;
+  expect(early).toMatchObject({ code: "run_not_finished", param: "runs.0" });
   held.resolve();
   model.script = reply;
   await evaluate({ runs });

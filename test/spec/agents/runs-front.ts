@@ -24,8 +24,13 @@ export interface RunsFront extends TestApp, AsyncDisposable {
   claim(): Promise<number>;
   /** Rows that a process writes for a run in progress; `more` replaces parts. */
   record(run: Json, epoch: number, more?: Partial<RunRecord>): RunRecord;
-  /** Claims a run, writes these steps, and ends it. */
-  finish(run: Json, status?: "succeeded" | "failed", more?: Partial<RunRecord>): Promise<void>;
+  /** Claims a run, writes these steps, and ends it; `code`: that of its error, where it failed. */
+  finish(
+    run: Json,
+    status?: "succeeded" | "failed",
+    more?: Partial<RunRecord>,
+    code?: string,
+  ): Promise<void>;
   read(path: string, options?: AskOptions): Promise<Json>;
 }
 
@@ -91,10 +96,9 @@ export async function startRuns(
       ...{ steps: [], messages: [], outputs: [], effects: [], summary: null },
       ...(more as object),
     }),
-    async finish(run, status = "succeeded", more = {}) {
+    async finish(run, status = "succeeded", more = {}, code = "upstream_error") {
       const epoch = await front.claim();
-      const error =
-        status === "succeeded" ? null : { code: "upstream_error", message: "It broke." };
+      const error = status === "succeeded" ? null : { code, message: "It broke." };
       const ending = { status, error, event_id: crypto.randomUUID(), fresh: [] };
       expect(await store.finish(front.record(run, epoch, more), ending)).toBeTruthy();
     },

@@ -1,0 +1,51 @@
+// Tests what becomes of settled requests between the end of a request and its commit.
+import { expect, test } from "bun:test";
+import { DatabaseUnavailable } from "../../../src/database/index.ts";
+import { SettlementWriter } from "../../../src/gateway/budgets/settlement-writer.ts";
+import type { SettledRequest } from "../../../src/gateway/budgets/store.ts";
+import { createLog } from "../../../src/platform/log.ts";
+import { createManualClock } from "../../support/clock.ts";
+
+const settled = (id: string): SettledRequest => {
+  return { id, requests: 1, estimated: 0, tokens: 1, cost: 0 };
+};
+const ids = Array.from({ length: 600 }, (_, n) => `r-${n}`);
+
+/** A writer on a store that refuses a batch with what `refuse` returns. */
+function open(refuse: (batch: readonly string[]) => Error | undefined = () => undefined) {
+  const clock = createManualClock();
+  const log = createLog(clock, () => {}, false);
+  const written: string[] = [];
+  const settle = async (batch: readonly SettledRequest[]) => {
+    const names = batch.map(({ id }) => id);
+    const failure = refuse(names);
+    if (failure) throw failure;
+    written.push(...names);
+  };
+  const writer = new SettlementWriter({ store: { settle }, clock, log });
+  return { clock, writer, written };
+}
+
+test("a stop ends when the last of several batches is written", async () => {
+  const { writer, written } = open();
+  writer.add(ids.map(settled), []);
+  await writer.finish(1_000);
+  expect(written).toEqual(ids);
+});
+
+test("a request that the store refuses is given up alone, and the others are written", async () => {
+  const bug = new Error("the row is refused");
+  const { clock, writer, written } = open((batch) => (batch.includes("r-3") ? bug : undefined));
+  writer.add(ids.map(settled), []);
+  await clock.advance(10_000);
+  expect(written).toEqual(ids.filter((id) => id !== "r-3"));
+});
+
+test("no request is given up while the database is away, not even behind a refused one", async () => {
+  const bug = new Error("the row is refused");
+  const failures = [bug, ...Array.from({ length: 5 }, () => new DatabaseUnavailable("away"))];
+  const { clock, writer, written } = open(() => failures.shift());
+  writer.add(ids.map(settled), []);
+  await clock.advance(30_000);
+  expect(written).toEqual(ids);
+});
