@@ -9,6 +9,7 @@ import { makeEntry, NOON } from "../support/request-log.ts";
 import { makeApproval, makeRecord, makeStep } from "../support/runs.ts";
 import { create } from "./agent-cases.ts";
 import type { Case, Stores } from "./cases.ts";
+import { define, makeServer, read, take } from "./mcp-cases.ts";
 import { claimRuns, ended, finding, start, startMany } from "./run-acts.ts";
 import { addEndpoint, fillOne, LATER } from "./webhook-acts.ts";
 import { turn } from "./webhook-sending-acts.ts";
@@ -303,6 +304,40 @@ const deletionCases: Case[] = [
       expect(await notes.list("g-1")).toEqual([]);
       expect(await agents.find("g-2", "a-2")).toBeDefined();
       expect(await notes.list("g-2")).toMatchObject([{ key: "wells" }]);
+    },
+  },
+  {
+    method: "account_deletions.deletePart",
+    title: "goes on until no MCP server and no tool of the account is left, and keeps others",
+    async setup({ mcpServers }) {
+      const own = { isAccepted: true };
+      const add = (name: string, account_id: string) => {
+        const reading = read(define(`${name}_a`), define(`${name}_b`));
+        return mcpServers.create(makeServer(name, { account_id }), reading, take(own));
+      };
+      for (const name of ["one", "two", "three"]) await add(name, "a-1");
+      await add("other", "a-2");
+    },
+    async act({ accountDeletions }) {
+      const answers: [string, number, string | null][] = [];
+      for (const what of ["mcp servers", "tools"] as const) {
+        for (let next: string | null = ""; next !== null; ) {
+          const deleted = await accountDeletions.deletePart(what, part(next, 2));
+          answers.push([what, deleted.rows, deleted.next]);
+          next = deleted.next;
+        }
+      }
+      return answers;
+    },
+    async check(answer, { mcpServers, tools }) {
+      expect(await mcpServers.list("a-1")).toEqual([]);
+      expect(await mcpServers.list("a-2")).toMatchObject([{ name: "other" }]);
+      expect(await tools.list("a-1", null, 10)).toEqual([]);
+      expect(await tools.list("a-2", null, 10)).toHaveLength(2);
+      const of = (kind: string) => (answer as [string, number][]).filter(([what]) => what === kind);
+      const sum = (kind: string) => of(kind).reduce((rows, [, more]) => rows + more, 0);
+      // Six tools with a revision each.
+      expect([sum("mcp servers"), sum("tools")]).toEqual([3, 12]);
     },
   },
   {

@@ -89,15 +89,18 @@ export const operatorCases: Case[] = [
   },
   {
     method: "operators.replace",
-    title: "creates an operator, or gives it another token and revives it",
+    title: "creates an operator, or gives it another token, role and end and revives it",
     setup: createBoth,
     act: ({ operators }) => operators.replace(makeOperator("dev")),
     async check(_, { operators }) {
       await operators.revoke("dev", NOW);
-      await operators.replace(makeOperator("dev", { id: "new", token_hash: "another" }));
+      const next = { token_hash: "another", created_at: NOW + 1, expires_at: NOW + 9 };
+      const approver = makeOperator("dev", { ...next, role: "approver" });
+      await operators.replace({ ...approver, id: "new" });
       expect(await operators.find("hash of dev")).toBeUndefined();
-      const found = await operators.find("another");
-      expect(found).toEqual(shown(makeOperator("dev", { id: "o-dev" })));
+      expect(await operators.find("another")).toEqual(shown(approver));
+      // Others keep their own.
+      expect(await operators.findByName("sami")).toEqual(shown(sami));
     },
   },
   {

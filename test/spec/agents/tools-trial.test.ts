@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openReceiver, type Receiver } from "../../agents/tools/http/receiver.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
-import { createKey } from "../gateway/keys.ts";
+import { allow, createKey } from "../gateway/keys.ts";
 import { expectRefusal } from "./refusal.ts";
 import { readJson, startService } from "./service.ts";
 import { register, revise } from "./tools-bodies.ts";
@@ -114,7 +114,7 @@ describe("agents.endpoints.tools.p1 a test", () => {
     });
   });
 
-  test("at most eight tests of an account run concurrently, and another starts when one ends", async () => {
+  test("at most eight tests of an account run concurrently, another starts when one ends, and no other account waits", async () => {
     const waiting: (() => void)[] = [];
     const arrived = Promise.withResolvers<void>();
     using slow = openReceiver(async () => {
@@ -130,6 +130,12 @@ describe("agents.endpoints.tools.p1 a test", () => {
     const ninth = await trial("slow");
     expect(ninth.headers.get("retry-after")).toBe("1");
     await expectRefusal(ninth, 429, undefined);
+    const scopes = ["agents" as const, "agents.approve" as const];
+    const neighbour = await allow(app, "Neighbour", { scopes });
+    await register(app, { name: "strict", endpoint: at("/") }, { key: neighbour.key });
+    const other = { arguments: { to: "Ada" } };
+    const served = await app.post("/v1/tools/strict/test", other, { key: neighbour.key });
+    expect(served.status).toBe(200);
     for (const release of waiting) release();
     for (const reply of await Promise.all(running)) expect(reply.status).toBe(200);
     await readJson(await trial("strict"));

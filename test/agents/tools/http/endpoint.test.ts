@@ -357,6 +357,13 @@ describe("an interrupted call", () => {
 });
 
 describe("agents.endpoints.tools.p5 the secret is never shown", () => {
+  test("not in part either, where the shown beginning of a failure ends within it", async () => {
+    const text = `${"-".repeat(3_990)}${SECRET} and more`;
+    using receiver = openReceiver(() => new Response(text, { status: 422 }));
+    const { content } = await call(receiver.origin);
+    expect(content).toBe(`The endpoint answered 422.\n\n${"-".repeat(3_990)}[secret] a…`);
+  });
+
   const forms = [
     SECRET,
     JSON.stringify({ authorization: `Bearer ${SECRET}` }),

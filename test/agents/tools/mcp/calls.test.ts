@@ -173,9 +173,11 @@ describe.each(REVISIONS)("with a server of revision %s", (_, open) => {
   test("the secret of a connection is sent to the server, and removed from what it answers", async () => {
     const secret = "sk_of_orders_81f2c0";
     const connection = await createConnection(app, { name: `c${servers}`, secret });
+    // The secret stands across the end of the 4,000 characters that are shown of a failure.
+    const long = "x".repeat(3_970);
     const replies: Json[] = [
       { content: [{ type: "text", text: `You sent ${secret}.` }] },
-      { isError: true, content: [{ type: "text", text: `${"x".repeat(3_990)}${secret}` }] },
+      { isError: true, content: [{ type: "text", text: `${long}${secret} and more` }] },
     ];
     const call = () => replies.shift()!;
     const fields = { connection_id: connection.id };
@@ -183,7 +185,8 @@ describe.each(REVISIONS)("with a server of revision %s", (_, open) => {
     using _peer = peer;
     expect((await runOnce(app, agent, name)).result.content).toBe("You sent [secret].");
     const cut = (await runOnce(app, agent, name)).result;
-    expect(cut).toMatchObject({ outcome: "error", content: expect.stringMatching(/xxx…$/) });
+    const content = `The tool failed.\n\n${long}[secret] and…`;
+    expect(cut).toMatchObject({ outcome: "error", content });
     const sent = new Set(peer.requests.map(({ headers }) => headers.authorization));
     expect([...sent]).toEqual([`Bearer ${secret}`]);
     const bound = await readJson(await app.get(`/v1/tools/connections/${connection.id}`));

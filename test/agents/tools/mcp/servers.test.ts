@@ -116,6 +116,39 @@ describe("a server", () => {
     }
   });
 
+  test("is one of four that an account reads at once, and keeps no other account waiting", async () => {
+    const opened = Promise.withResolvers<void>();
+    const arrived = Promise.withResolvers<void>();
+    let count = 0;
+    using slow = Bun.serve({
+      ...{ hostname: "127.0.0.1", port: 0 },
+      async fetch() {
+        if (++count === 4) arrived.resolve();
+        await opened.promise;
+        return new Response("No server.", { status: 404 });
+      },
+    });
+    using peer = openStatelessPeer({ tools: [ECHO] });
+    const { key } = await allow(app, "Neighbour", { scopes: ["agents"] });
+    const { id } = await addServer(app, peer.url, { name: "quick" });
+    const url = `${slow.url.origin}/mcp`;
+    const reading = [1, 2, 3, 4].map((n) => addServer(app, url, { name: `slow${n}` }));
+    await arrived.promise;
+    const refused = [
+      await app.post("/v1/mcp/servers", { name: "fifth", url: peer.url }),
+      await app.post(`/v1/mcp/servers/${id}/refresh`, undefined),
+    ];
+    for (const reply of refused) {
+      expect(reply.headers.get("retry-after")).toBe("1");
+      await expectRefusal(reply, 429, undefined);
+    }
+    const own = { name: "quick", url: peer.url };
+    expect((await app.post("/v1/mcp/servers", own, { key })).status).toBe(201);
+    opened.resolve();
+    await Promise.all(reading);
+    await refresh(app, id);
+  });
+
   test("and its tools belong to one account", async () => {
     using peer = openStatelessPeer({ tools: [ECHO] });
     const { id } = await addServer(app, peer.url, { name: "mine" });
