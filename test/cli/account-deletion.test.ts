@@ -1,9 +1,6 @@
 // `wadi accounts delete` before a server that deletes an account in parts.
 import { expect, test } from "bun:test";
-import { readArguments } from "../../src/cli/arguments.ts";
-import type { CommandTable } from "../../src/cli/command.ts";
-import { loadAllCommands } from "../../src/cli/families.ts";
-import { createOutput } from "../../src/cli/output.ts";
+import { runServed } from "./served-command.ts";
 
 const account = "acme";
 const rows = (what: string, count: number) => ({ what, rows: count });
@@ -18,33 +15,14 @@ const PARTS = [
 /** What the command prints, and where each part that it asked for began. */
 async function run(...flags: string[]) {
   const asked: (string | null)[] = [];
-  const server = Bun.serve({
-    port: 0,
-    fetch({ method, url }) {
-      if (method !== "DELETE") return Response.json(CONTENTS);
-      asked.push(new URL(url).searchParams.get("from"));
-      return Response.json(PARTS[asked.length - 1]);
-    },
-  });
-  const { WADI_OPERATOR_TOKEN: token } = process.env;
-  process.env.WADI_OPERATOR_TOKEN = "t";
-  try {
-    const command = (await loadAllCommands()).find(({ name }) => name === "accounts delete")!;
-    const printed: string[] = [];
-    const said: string[] = [];
-    const output = createOutput(
-      true,
-      (text) => printed.push(text),
-      (text) => said.push(text),
-    );
-    const input = await readArguments(command, [account, ...flags, "--server", server.url.origin]);
-    const code = await command.run(input, output, {} as CommandTable);
-    return { code, asked, reply: JSON.parse(printed.join("")), said: said.join("") };
-  } finally {
-    if (token === undefined) delete process.env.WADI_OPERATOR_TOKEN;
-    else process.env.WADI_OPERATOR_TOKEN = token;
-    await server.stop(true);
-  }
+  const answer = (method: string, { searchParams }: URL) => {
+    if (method !== "DELETE") return CONTENTS;
+    asked.push(searchParams.get("from"));
+    return PARTS[asked.length - 1];
+  };
+  const served = { answer, isJson: true };
+  const { code, text, said } = await runServed("accounts delete", [account, ...flags], served);
+  return { code, asked, reply: JSON.parse(text), said };
 }
 
 test("an account is deleted part by part until nothing is left, and the sums are told", async () => {

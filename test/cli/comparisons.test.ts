@@ -4,10 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RunComparison } from "../../src/agents/index.ts";
-import { readArguments } from "../../src/cli/arguments.ts";
-import type { CommandTable } from "../../src/cli/command.ts";
-import { loadAllCommands } from "../../src/cli/families.ts";
-import { createOutput } from "../../src/cli/output.ts";
+import { runServed } from "./served-command.ts";
 
 const ID = "0198f000-0000-7000-8000-000000000001";
 const RERUN = "0198f000-0000-7000-8000-000000000002";
@@ -15,34 +12,11 @@ const RERUN = "0198f000-0000-7000-8000-000000000002";
 /** What a command prints of a server's replies by method and path, and what it sent. */
 async function run(name: string, args: string[], replies: Record<string, unknown>) {
   const asked: unknown[] = [];
-  const server = Bun.serve({
-    port: 0,
-    async fetch(request) {
-      const path = new URL(request.url).pathname.replace("/operator/v1", "");
-      if (request.method === "POST") asked.push(await request.json());
-      return Response.json(replies[`${request.method} ${path}`]);
-    },
-  });
-  const { WADI_OPERATOR_TOKEN: token } = process.env;
-  process.env.WADI_OPERATOR_TOKEN = "t";
-  try {
-    const command = (await loadAllCommands()).find((one) => one.name === name)!;
-    let text = "";
-    const output = createOutput(
-      false,
-      (printed) => {
-        text += printed;
-      },
-      () => {},
-    );
-    const input = await readArguments(command, [...args, "--server", server.url.origin]);
-    const code = await command.run(input, output, {} as CommandTable);
-    return { code, text, asked };
-  } finally {
-    if (token === undefined) delete process.env.WADI_OPERATOR_TOKEN;
-    else process.env.WADI_OPERATOR_TOKEN = token;
-    await server.stop(true);
-  }
+  const answer = (method: string, { pathname }: URL, body: unknown) => {
+    if (method === "POST") asked.push(body);
+    return replies[`${method} ${pathname}`];
+  };
+  return { ...(await runServed(name, args, { answer })), asked };
 }
 
 const before: RunComparison["a"] = {
@@ -114,7 +88,7 @@ describe("an evaluation", () => {
     ...{ run_id: ID, rerun_id: RERUN, passed: true, error: null, failures: [], before, after },
     same: { end: true, calls: true, text: false },
   };
-  const failures = [{ check: 0, message: 'It says <"no">.' }];
+  const failures = [{ check: 0, message: 'It says <"no">\u001b.' }];
   const failed = { ...passed, passed: false, failures };
   const error = { code: "agent_held", message: "It is held." };
   const unrepeated = {
@@ -147,7 +121,7 @@ describe("an evaluation", () => {
   test("exits with 1 and tells each failed check, and why a run was not repeated", async () => {
     const { code, text } = await evaluate([], [passed, failed, unrepeated]);
     expect(code).toBe(1);
-    expect(text).toContain(`${ID}  check 0: It says <"no">.\n`);
+    expect(text).toContain(`${ID}  check 0: It says <"no">\\u001b.\n`);
     expect(text).toContain(`${RERUN}  agent_held: It is held.\n`);
     expect(text).toEndWith("finished: 1 of 3 passed\n");
   });
@@ -156,7 +130,7 @@ describe("an evaluation", () => {
     const waiting = { ...unrepeated, passed: null, error: null };
     const { text } = await evaluate(["--format", "junit"], [passed, failed, unrepeated, waiting]);
     expect(text).toContain('tests="4" failures="1" errors="1" skipped="1"');
-    expect(text).toContain('message="It says &lt;&quot;no&quot;>."');
+    expect(text).toContain('message="It says &lt;&quot;no&quot;>\\u001b."');
     expect(text.match(/<testcase /g)).toHaveLength(4);
     const opened = text.match(/<(testsuites|testsuite|testcase)\b[^>]*(?<!\/)>/g)!;
     expect(text.match(/<\/(testsuites|testsuite|testcase)>/g)).toHaveLength(opened.length);

@@ -1,8 +1,10 @@
 // Tests that a list of requests is complete, and that each request is followed once.
 import { expect, test } from "bun:test";
 import { nameLocalActor, type PerformOperation, perform } from "../../src/admin/index.ts";
+import { requestOperations } from "../../src/admin/operations/requests.ts";
 import { followRequests, listRequests } from "../../src/cli/requests.ts";
 import { startApp, type TestApp } from "../support/app.ts";
+import { runServed } from "./served-command.ts";
 
 const performAt =
   ({ app }: TestApp): PerformOperation =>
@@ -62,4 +64,40 @@ test("requests are followed from now on, each once, by their filter", async () =
   await app.stop();
   await app.clock.advance(5_000);
   expect(await failure).toBeString();
+});
+
+/** Clears the screen, and turns the text behind it around. */
+const HOSTILE = "a\u001b[2J\u202eb";
+const HARMLESS = "a\\u001b[2J\\u202eb";
+
+async function makeRow() {
+  const app = await startApp();
+  await app.chat("Hello");
+  await app.clock.advance(5_000);
+  const { rows } = await performAt(app)(requestOperations.list, {});
+  await app.stop();
+  return rows[0]!;
+}
+
+test("what callers and servers wrote is explained without control characters", async () => {
+  const row = await makeRow();
+  const answer = () => [{ ...row, explanation: [`model asked "${HOSTILE}"`] }];
+  const { text } = await runServed("requests show", ["request-1"], { answer });
+  expect(text).toEndWith(`\n  model asked "${HARMLESS}"\n`);
+});
+
+test("what callers and servers wrote is followed without control characters", async () => {
+  const rows = [
+    { ...(await makeRow()), code: null, finish_reason: HOSTILE, model: null, model_asked: HOSTILE },
+  ];
+  const answer = (_: string, { pathname }: URL) =>
+    pathname.endsWith("/later") ? { rows, last: "1" } : { rows: [], next: null };
+  const onPrint = (text: string) => {
+    throw new Error(text);
+  };
+  const followed = runServed("requests follow", [], { answer, onPrint });
+  const line = await followed.catch(({ message }: Error) => message);
+  expect(line).toContain(`  ${HARMLESS}?  `);
+  expect(line).toContain(` ${HARMLESS}  `);
+  expect(line).not.toMatch(/[^\P{C}\n]/u);
 });
