@@ -12,7 +12,8 @@ const caller: Caller = {
   ...{ key_id: "k", account_id: "a", kind: "ordinary", scopes: ["agents"] },
   ...{ models: null, max_output_tokens: null },
 };
-const STARTABLE = { account_id: "a", status: "active", current_version: 1, is_held: false };
+const other: Caller = { ...caller, account_id: "b" };
+const STARTABLE = { status: "active", current_version: 1, is_held: false };
 const TERMS = { version: 1, model: null, tools: [], tool_revisions: [], budgets: {} };
 const MODEL = { id: "stub-1", price: null };
 
@@ -36,7 +37,7 @@ function open({ terms = TERMS, authorize, start, requireDisk = () => {} }: Doubl
   };
   let reads = 0;
   const runs = {
-    findStartable: async () => STARTABLE,
+    findStartable: async (id: string) => ({ ...STARTABLE, account_id: id === "g" ? "a" : "b" }),
     start: start ?? (async ({ run }: { run: object }) => ({ run, isNew: true })),
   };
   const findVersion = createVersionCache({
@@ -49,6 +50,7 @@ function open({ terms = TERMS, authorize, start, requireDisk = () => {} }: Doubl
   const starter = new RunStarter(deps as unknown as AgentsDeps, options);
   return {
     begin: () => starter.start(caller, "g", { message: "x" }),
+    beginOther: () => starter.start(other, "h", { message: "x" }),
     prepare: () => starter.prepare(caller, "g", { message: "x", hook: { a: 1 } }),
     countReads: () => reads,
   };
@@ -76,14 +78,18 @@ test("agents.errors.no_model_available: no run starts if the key's rights cannot
   }
 });
 
-test("agents.errors.admission_busy: 64 starts of an account may wait at once, and one more is refused with a retry", async () => {
+test("agents.errors.admission_busy: 64 starts of an account may wait at once, and one more is refused with a retry, though not of another account", async () => {
   const waiting: (() => void)[] = [];
   const start = () => new Promise<unknown>((resolve) => waiting.push(() => resolve({})));
-  const { begin } = open({ start });
+  const { begin, beginOther } = open({ start });
   const begun = Array.from({ length: 64 }, begin);
   await new Promise(setImmediate);
   const busy = [429, "admission_busy", { "retry-after": "1" }];
   expect(await codeOf(begin())).toEqual(busy as never);
+  const foreign = beginOther();
+  await new Promise(setImmediate);
+  waiting.pop()!();
+  expect(await codeOf(foreign)).toBeNull();
   waiting.shift()!();
   await begun[0];
   const next = begin();
