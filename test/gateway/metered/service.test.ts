@@ -59,6 +59,19 @@ function openService(plan: Partial<Plan> = {}) {
   return { clock, service, noted, down, use, change };
 }
 
+test("gateway.limits.shared_capacity accounts take turns at a service", async () => {
+  const { clock, use } = openService({ max_queued: 9, requests_per_minute: 9 });
+  const held = Promise.withResolvers<void>();
+  const ended: string[] = [];
+  const ask = (account: string, name: string) =>
+    use(account, held.promise).then(() => void ended.push(name));
+  const asked = [ask("a", "a1"), ask("a", "a2"), ask("a", "a3"), ask("b", "b1")];
+  held.resolve();
+  await clock.advance(0);
+  await Promise.all(asked);
+  expect(ended.indexOf("b1")).toBeLessThan(ended.indexOf("a3"));
+});
+
 describe("gateway.errors.service_unavailable", () => {
   test("gateway.errors.service_unavailable is the answer while the service is off, and nothing is counted", async () => {
     const { service, use, change } = openService({ kind: "off" });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readSettings } from "../../../../src/settings/index.ts";
 import { expectRefusal } from "../../../spec/agents/refusal.ts";
 import { createConnection, type Json, readJson } from "../../../spec/agents/service.ts";
+import { register } from "../../../spec/agents/tools-bodies.ts";
 import { allow } from "../../../spec/gateway/keys.ts";
 import { KEY, type TestApp } from "../../../support/app.ts";
 import { addServer, listTools, makeAgent, refresh, runOnce, setRisk, startMcp } from "./front.ts";
@@ -193,7 +194,13 @@ describe("a tool of a server", () => {
       { name: "judged_echo", revision: 1, kind: "mcp", risk: "irreversible" },
     ]);
     expect(pins(await makeAgent(app, ["judged_echo"]))).toMatchObject([{ revision: 2 }]);
-    const unknown = await app.ask("PATCH", "/v1/tools/calculator", { body: { risk: "read" } });
-    await expectRefusal(unknown, 404, "tool_not_found");
+    // Tools by HTTP state their risk in a revision.
+    await register(app, { name: "posted" });
+    for (const name of ["calculator", "posted"]) {
+      const other = await app.ask("PATCH", `/v1/tools/${name}`, { body: { risk: "read" } });
+      await expectRefusal(other, 404, "tool_not_found");
+      const accepted = await app.post(`/v1/tools/${name}/accept`, { revision: 1 });
+      await expectRefusal(accepted, 404, "tool_not_found");
+    }
   });
 });
