@@ -17,7 +17,7 @@ const HOUR_MS = 3_600_000;
 /** Tables whose rows are of no account, or outlive it. */
 const KEPT = [
   ...["audit", "account_deletions", "processes", "models", "sweeps", "secrets_key"],
-  ...["operators", "console_links", "console_sessions", "units"],
+  ...["operators", "console_links", "console_sessions", "units", "leases"],
 ];
 
 /** Tables that the population leaves empty; store cases show that their rows go. */
