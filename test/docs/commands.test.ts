@@ -10,6 +10,7 @@ import { writeForTerminal } from "../../src/cli/help.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 import { findPage, pages, readBlock, readCommands, readme } from "../support/documents.ts";
 import { followRun } from "../support/follow-run.ts";
+import { findClosedPort } from "../support/ports.ts";
 
 /** Pages whose commands have a test file of their own. */
 const OWN_TESTS = ["quickstart"];
@@ -190,9 +191,7 @@ test.skipIf(Bun.which("curl") === null)(
   async () => {
     const cwd = join(room.directory, "readme");
     mkdirSync(cwd);
-    const free = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-    const { port } = free;
-    await free.stop(true);
+    const port = findClosedPort();
     const allowed = ["--allow-egress", `127.0.0.1:${port}`];
     const server = await room.serve(["dev", "--port", "0", "--data", "./try", ...allowed], { cwd });
     const [functions, chat, run, wait, approve, webhook] = readCommands(readme, "Five minutes");

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { executable } from "../../scripts/build.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 import { findPage, isShown, readBlock, readCommands } from "../support/documents.ts";
+import { findClosedPort } from "../support/ports.ts";
 
 const page = findPage("quickstart");
 const isMissing = (name: string) => Bun.which(name) === null;
@@ -114,7 +115,7 @@ test.skipIf(isMissing("curl"))(
 test.skipIf(["curl", "node"].some(isMissing))(
   "a hook starts a run, and a webhook reports it",
   async () => {
-    const port = await findFreePort();
+    const port = findClosedPort();
     const allowed = ["--allow-egress", `127.0.0.1:${port}`];
     const server = await room.serve(["dev", "--port", "0", "--data", "./ringing", ...allowed]);
     expect(readBlock(page, "allow the address of the receiver:")).toBe(
@@ -154,10 +155,3 @@ test.skipIf(["curl", "node"].some(isMissing))(
   },
   120_000,
 );
-
-async function findFreePort(): Promise<number> {
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  const { port } = server;
-  await server.stop(true);
-  return port!;
-}
