@@ -224,6 +224,9 @@ const LINES: Record<string, readonly string[]> = {
   resume: ["resume", "resume --json"],
   "secrets rotate": ["secrets rotate"],
   sweep: ["sweep", "sweep --now", "sweep --now --json"],
+  "processes list": ["processes list --json"],
+  "processes drain": ["processes drain 999", "processes drain first"],
+  reload: ["reload --json"],
   openapi: ["openapi"],
   version: ["version", "version --json"],
 };
@@ -263,7 +266,7 @@ function normalise(text: string): string {
       .replaceAll(/(started_by(?:_operator)?"?: ?"?)\w+/g, "$1WHO")
       .replaceAll(/((?:queued|worked|waited)_ms"?: ?)\d+/g, "$1N")
       .replaceAll(/[\d.]+ (MB free|KB|MB|GB|ms)/g, "N $1")
-      .replaceAll(/"(bytes|wal_bytes|free_disk_bytes)":\d+/g, '"$1":N')
+      .replaceAll(/"(bytes|wal_bytes|free_disk_bytes|deliveries)":\d+/g, '"$1":N')
   );
 }
 

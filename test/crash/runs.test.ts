@@ -38,6 +38,7 @@ const cancelAll = async (server: Server, ids: readonly (string | undefined)[]) =
 const SCENES: Readonly<Record<string, Scene>> = {
   "runs.start": { starts: [free(ROUNDS), free(ROUNDS)], passes: [2] },
   "processes.register": { starts: [free(ROUNDS)] },
+  "processes.describe": { starts: [free(ROUNDS)] },
   "runs.claim": { starts: [free(ROUNDS), free(ROUNDS)] },
   "runs.storeImage": { starts: [looking(ROUNDS)], passes: [2] },
   "runs.plan": { starts: [free(ROUNDS), asking(ROUNDS)], passes: [2, 3] },
@@ -56,7 +57,9 @@ const SCENES: Readonly<Record<string, Scene>> = {
  * takes no lease.
  */
 const ALONE = ["processes.beat", "processes.takeLease", "processes.endLease"];
-const UNREACHED = ["runs.sweep", "runs.sweepStarts", ...ALONE];
+/** An operator asks for these; none of them changes a run. */
+const ASKED = ["drain", "endDrain", "askReload", "askAbout"].map((name) => `processes.${name}`);
+const UNREACHED = ["runs.sweep", "runs.sweepStarts", ...ALONE, ...ASKED];
 /** Needs two crashes without progress, as in `suspects.test.ts`. */
 const OF_SUSPECTS = ["runs.claimSuspect"];
 /** `calls.test.ts` kills at these, where an endpoint counts the requests. */
