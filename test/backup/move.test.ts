@@ -24,6 +24,7 @@ import { clock, fill, placeFile, readAll } from "./fixture.ts";
 
 let ground: Ground;
 let source: TransferPlace & { kind: "sqlite" };
+/** Rows of a source as it is filled, which are the same in each test. */
 let content: Record<string, string[]>;
 const said: string[] = [];
 const WAY_OUT =
@@ -38,7 +39,7 @@ beforeEach(async () => {
   said.length = 0;
   source = placeFile();
   await fill(source);
-  content = await readAll(source);
+  content ??= await readAll(source);
 }, 120_000);
 
 const makePostgres = async () => (await ground.makePlace()) as TransferPlace;
@@ -141,7 +142,7 @@ test("an interrupted move continues where it was, also in the middle of a table"
     ),
   );
   await loader.close();
-  content = await readAll(source);
+  const grown = await readAll(source);
   const counts: number[] = [];
   const onProgress = (done: number) => {
     counts.push(done);
@@ -153,7 +154,7 @@ test("an interrupted move continues where it was, also in the middle of a table"
   expect(result).toMatchObject({ rows: counts.at(-1), is_resumed: true });
   expect(counts).toEqual(counts.toSorted((a, b) => a - b));
   expect(said).toEqual(["the interrupted move continues"]);
-  expect(await readAll(target)).toEqual(content);
+  expect(await readAll(target)).toEqual(grown);
 });
 
 test("a move ends at its signal, while it copies or compares, and continues", async () => {
