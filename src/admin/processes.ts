@@ -32,14 +32,20 @@ export const ListedProcess = Type.Object({
   is_reload_pending: Type.Boolean({ description: "It has not yet read its settings again." }),
   runs: Type.Integer({ description: "Runs that it holds." }),
   deliveries: Type.Integer({ description: "Webhook deliveries that it holds." }),
+  leases: Type.Array(Type.String(), {
+    description:
+      "Work that one process does at a time and that it does now: `model server ID` while it " +
+      "starts or stops that one, `sweeps`.",
+  }),
 });
 export type ListedProcess = Static<typeof ListedProcess>;
 
 export function createProcessAdmin({ database }: AdminDeps) {
   const processes = database.bind(processStore);
   const activity = database.bind(activityStore);
-  const list = async (): Promise<ListedProcess[]> =>
-    (await activity.listProcesses()).map((row) => ({
+  const list = async (): Promise<ListedProcess[]> => {
+    const leases = await activity.listLeases();
+    return (await activity.listProcesses()).map((row) => ({
       epoch: row.epoch,
       state: STATES.find((one) => one === row.state) ?? "serving",
       address: row.address,
@@ -52,7 +58,9 @@ export function createProcessAdmin({ database }: AdminDeps) {
       is_reload_pending: row.reloads_done < row.reloads_asked,
       runs: row.runs,
       deliveries: row.deliveries,
+      leases: leases.filter(({ epoch }) => epoch === row.epoch).map(({ name }) => name),
     }));
+  };
   const find = async (epoch: number) => (await list()).find((one) => one.epoch === epoch);
   return {
     list,

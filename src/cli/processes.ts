@@ -7,7 +7,7 @@ import { type Output, printRow, printTable } from "./output.ts";
 
 const COLUMNS = [
   ...["epoch", "state", "address", "pid", "version", "schema", "settings", "runs", "deliveries"],
-  "started_at",
+  ...["leases", "started_at"],
 ];
 const RELOAD_COLUMNS = ["epoch", "address", "settings", "settings_fault", "is_reload_pending"];
 const LOOK_EVERY_MS = 200;

@@ -45,7 +45,7 @@ describe("one server", () => {
     expect(rows).toEqual([
       {
         ...{ epoch: 1, state: "serving", pid: server.pid, settings_fault: null },
-        ...{ is_reload_pending: false, runs: 0, deliveries: 0 },
+        ...{ is_reload_pending: false, runs: 0, deliveries: 0, leases: [] },
         address: expect.stringMatching(new RegExp(`^.+:${port}$`)),
         version: JSON.parse((await room.run(["version", "--json"])).stdout).version,
         schema: expect.any(Number),

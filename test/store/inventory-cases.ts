@@ -38,6 +38,7 @@ async function claimSome(stores: Stores): Promise<void> {
   await runs.claim(1, [{ account_id: "a-1", runsMax: 1 }], NOW);
   await fillOne(stores);
   await webhooks.claim(1, [turn(2)], LATER);
+  await processes.takeLease("sweeps", 1);
 }
 
 const activityCases: Case[] = [
@@ -126,7 +127,14 @@ const activityCases: Case[] = [
     title: "counts the runs and deliveries that a process has claimed",
     setup: claimSome,
     act: async ({ activity }) => [await activity.countHeld(1), await activity.countHeld(2)],
-    check: (answer) => expect(answer).toEqual([3, 0]),
+    check: (answer) => expect(answer).toEqual([4, 0]),
+  },
+  {
+    method: "activity.listLeases",
+    title: "lists leases with the processes that have them",
+    setup: claimSome,
+    act: ({ activity }) => activity.listLeases(),
+    check: (answer) => expect(answer).toEqual([{ name: "sweeps", epoch: 1 }]),
   },
   {
     method: "activity.countRunsOfKey",

@@ -35,6 +35,8 @@ const ProcessRow = Type.Object({
   deliveries: Type.Integer(),
 });
 
+const LeaseRow = Type.Object({ name: Type.String(), epoch: Type.Integer() });
+
 export interface WorkCounts {
   /** Unfinished runs by their status. */
   runs: ReadonlyMap<string, number>;
@@ -85,7 +87,10 @@ export const activityStore = store(
                 AS deliveries
             FROM processes WHERE ended_at IS NULL ORDER BY epoch`,
       ),
+    /** Leases of live and dead processes, such as "model server qwen3-32b". */
+    listLeases: (db) => db.all(LeaseRow, sql`SELECT name, epoch FROM leases ORDER BY name`),
     countHeld: async (db, epoch: number) =>
+      (await countRows(db, sql`FROM leases WHERE epoch = ${epoch}`)) +
       (await countRows(db, sql`FROM runs WHERE epoch > 0 AND epoch = ${epoch}`)) +
       (await countRows(db, sql`FROM deliveries WHERE epoch > 0 AND epoch = ${epoch}`)),
     /** Unfinished runs that act for a key. */
