@@ -2,6 +2,7 @@
 import type { Database as Connection } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
+import type { SQL } from "bun";
 import type { Bus } from "./bus.ts";
 import { alignCounter } from "./commit-counter.ts";
 import { DatabaseUnusable, explainPostgres, explainSqlite } from "./errors.ts";
@@ -150,12 +151,26 @@ async function preparePostgres(
     await requireOpenablePostgres(pool, url);
     const { installation } = options;
     if (installation !== undefined) await requirePostgresIdentity(pool, url, installation);
-    // The others must be able to go on.
-    const hasOthers = isShared && (await countServers(pool)) > 1;
-    await migratePostgres(pool, { ...options, expandOnly: options.expandOnly || hasOthers });
+    // A command has no lock of its own.
+    const own = options.exclusive === true ? 1 : 0;
+    const hasOlder: MigrateOptions["hasOlder"] = async (runner, number) => {
+      const others = (await countServers(runner)) - own;
+      return others > 0 && (await countNotOlder(runner, number)) < others;
+    };
+    await migratePostgres(pool, { ...options, hasOlder: isShared ? hasOlder : undefined });
   } finally {
     await pool.close();
   }
+}
+
+/** Counts live processes that have told that migration or a newer one; 0 where one has not. */
+async function countNotOlder(runner: Pick<SQL, "unsafe">, number: number): Promise<number> {
+  // The column may be missing yet.
+  const known = "coalesce((to_jsonb(processes) ->> 'schema_number')::bigint, 0)";
+  const rows = await runner.unsafe(`SELECT CASE WHEN bool_and(${known} >= ${number})
+      THEN count(*)::int ELSE 0 END AS processes
+    FROM processes WHERE ended_at IS NULL`);
+  return rows[0].processes;
 }
 
 function releaseAfter(

@@ -29,8 +29,8 @@ export class SchemaContracted extends DatabaseUnusable {
   override name = "SchemaContracted";
   constructor() {
     super(
-      "this version changes the database in a way that the running server cannot read: " +
-        "stop that server, then start this one",
+      "this version changes the database in a way that a running server cannot read: " +
+        "stop each server of an older version, then start this one",
     );
   }
 }

@@ -120,7 +120,7 @@ export async function lockPostgres(
 }
 
 /** Counts the servers that hold the lock of the database, which a start waits for no longer. */
-export async function countServers(pool: SQL): Promise<number> {
+export async function countServers(pool: Pick<SQL, "unsafe">): Promise<number> {
   const rows = await pool.unsafe(`SELECT count(*)::int AS servers FROM pg_locks
     WHERE locktype = 'advisory' AND classid = 0 AND objid = ${POSTGRES_LOCK} AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`);

@@ -2,6 +2,7 @@
 import type { Database as Connection } from "bun:sqlite";
 import type { SQL } from "bun";
 import { NewerDatabase, SchemaContracted } from "./errors.ts";
+import { stateOf } from "./postgres-failures.ts";
 import { hasTable } from "./sqlite.ts";
 
 export interface Dialect {
@@ -20,6 +21,11 @@ export interface Migration {
    * works with the database after it. Any other migration raises the schema's number.
    */
   kind?: "expansion";
+  /**
+   * Number of an expansion after which programs use nothing that this migration removes. Those that
+   * know the expansion go on. Without it, only programs that know this migration do.
+   */
+  compatible_from?: number;
   statements(dialect: Dialect): string[];
 }
 
@@ -34,6 +40,8 @@ export interface MigrateOptions {
   now: number;
   /** Another process serves the database: it must be able to go on. */
   expandOnly: boolean;
+  /** Tells if a process lives whose newest migration is below that number. */
+  hasOlder?(runner: Pick<SQL, "unsafe">, number: number): Promise<boolean>;
   /** Called before an existing database is changed, for a backup. */
   beforeMigration?(missing: readonly Migration[]): Promise<void>;
 }
@@ -42,7 +50,7 @@ export interface MigrationRunner {
   dialect: Dialect;
   run(text: string): Promise<unknown>;
   listApplied(): Promise<AppliedMigrations | null>;
-  record(table: MigrationTable, migration: Migration): Promise<unknown>;
+  record(table: MigrationTable, migration: Pick<Migration, "number" | "name">): Promise<unknown>;
 }
 
 type MigrationTable = "wadi_schema" | "wadi_expansions";
@@ -51,6 +59,10 @@ const NONE: AppliedMigrations = { schema: [], expansions: [] };
 
 /** Number of the advisory lock, which no other program uses. */
 const POSTGRES_LOCK = 7_241_986;
+/** Maximum wait for the lock of a table, and the pause after it. */
+const TABLE_LOCK_MS = 2_000;
+const TABLE_LOCK_TRIES_MAX = 15;
+const LOCK_NOT_AVAILABLE = "55P03";
 
 /** Migrates SQLite; an up-to-date database is only read, so lists wait for no writer. */
 export async function migrateSqlite(
@@ -70,11 +82,31 @@ export async function migrateSqlite(
 
 /** Migrates PostgreSQL; a second process waits for the first. */
 export async function migratePostgres(pool: SQL, options: MigrateOptions): Promise<void> {
-  if (!(await prepare(await listPostgresMigrations(pool), options))) return;
-  await pool.begin(async (runner) => {
-    await runner.unsafe(`SELECT pg_advisory_xact_lock(${POSTGRES_LOCK})`);
-    await migrate(options.migrations, createPostgresRunner(runner, options.now));
-  });
+  const applied = await listPostgresMigrations(pool);
+  const compatibleFrom = findCompatible(listMissing(options.migrations, applied ?? NONE));
+  const requireNoOlder = async (runner: Pick<SQL, "unsafe">) => {
+    if (!applied || compatibleFrom === 0) return;
+    if (await options.hasOlder?.(runner, compatibleFrom)) throw new SchemaContracted();
+  };
+  await requireNoOlder(pool);
+  if (!(await prepare(applied, options))) return;
+  for (let tries = 1; ; tries++) {
+    try {
+      await pool.begin(async (runner) => {
+        await runner.unsafe(`SELECT pg_advisory_xact_lock(${POSTGRES_LOCK})`);
+        // A table that waits for its lock holds up all that use it.
+        await runner.unsafe(`SET LOCAL lock_timeout = ${TABLE_LOCK_MS}`);
+        // A process that starts meanwhile reads this table after the commit.
+        if (applied) await runner.unsafe("LOCK TABLE wadi_schema IN ACCESS EXCLUSIVE MODE");
+        await requireNoOlder(runner);
+        await migrate(options.migrations, createPostgresRunner(runner, options.now));
+      });
+      return;
+    } catch (failure) {
+      if (tries === TABLE_LOCK_TRIES_MAX || stateOf(failure) !== LOCK_NOT_AVAILABLE) throw failure;
+      await Bun.sleep(TABLE_LOCK_MS);
+    }
+  }
 }
 
 export function createSqliteRunner(connection: Connection, now: number): MigrationRunner {
@@ -153,13 +185,27 @@ export async function migrate(
         applied_at ${integer} NOT NULL)${strict}`,
     );
   }
-  for (const migration of listMissing(migrations, (await runner.listApplied()) ?? NONE)) {
+  const applied = (await runner.listApplied()) ?? NONE;
+  let compatibleFrom = Math.max(0, ...applied.schema);
+  for (const migration of listMissing(migrations, applied)) {
     // Together, since PostgreSQL answers each text by itself.
     const text = migration.statements(runner.dialect).join(";\n");
     if (text !== "") await runner.run(text);
-    const isExpansion = migration.kind === "expansion";
-    await runner.record(isExpansion ? "wadi_expansions" : "wadi_schema", migration);
+    const { name } = migration;
+    const number = findCompatible([migration]);
+    const isAlike = number === migration.number;
+    if (!isAlike) await runner.record("wadi_expansions", migration);
+    // The highest number of this table is `compatible_from` of the database.
+    if (isAlike || number > compatibleFrom) await runner.record("wadi_schema", { number, name });
+    compatibleFrom = Math.max(number, compatibleFrom);
   }
+}
+
+/** Finds the oldest newest migration of programs that work after these; 0: all do. */
+function findCompatible(missing: readonly Migration[]): number {
+  const from = ({ kind, number, compatible_from = number }: Migration) =>
+    kind === "expansion" ? 0 : compatible_from;
+  return Math.max(0, ...missing.map(from));
 }
 
 /**

@@ -131,7 +131,7 @@ test("beside a running server a database is expanded, and never contracted", asy
   const running = await open(file, { migrations: known, exclusive: true });
   const beside = { exclusive: "later" } as const;
   const refused = open(file, { ...beside, migrations: [...known, contraction] });
-  await expect(refused).rejects.toThrow("stop that server, then start this one");
+  await expect(refused).rejects.toThrow("stop each server of an older version");
   const next = await open(file, { ...beside, migrations: [...known, expansion] });
   await expect(next.lock()).rejects.toThrow("another wadi process");
   await running.close();
@@ -152,9 +152,25 @@ test("beside a running server nothing is backed up for a contraction, which is r
     },
   };
   const refused = open(file, { ...beside, migrations: [...known, expansion, contraction] });
-  await expect(refused).rejects.toThrow("stop that server, then start this one");
+  await expect(refused).rejects.toThrow("stop each server of an older version");
   expect(asked).toEqual([]);
   await (await open(file, { ...beside, migrations: [...known, expansion] })).close();
   expect(asked).toEqual([[9_001]]);
   await running.close();
+});
+
+describe("a removal that is compatible from an expansion", () => {
+  const removal: Migration = {
+    ...{ number: 9_002, name: "removal", compatible_from: 9_001 },
+    statements: () => ["ALTER TABLE agents DROP COLUMN trials"],
+  };
+
+  test("lets programs open the database that know the expansion, and none older", async () => {
+    const { file } = unpack();
+    await (await open(file, { migrations: [...migrations, expansion, removal] })).close();
+    expect(Math.max(...(readNumbers(file).schema as number[]))).toBe(9_001);
+    await (await open(file, { migrations: [...migrations, expansion] })).close();
+    await (await open(file, { migrations: [...migrations, expansion, removal] })).close();
+    await expect(open(file)).rejects.toThrow("newer than this program");
+  });
 });

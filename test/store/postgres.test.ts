@@ -5,8 +5,12 @@ import {
   DatabaseInUse,
   type DatabaseLocation,
   DatabaseUnusable,
+  openDatabase,
   WROTE,
 } from "../../src/database/index.ts";
+import type { Migration } from "../../src/database/migrate.ts";
+import { migrations } from "../../src/database/migrations/index.ts";
+import { createManualClock } from "../support/clock.ts";
 import {
   failureOf,
   type Ground,
@@ -158,6 +162,35 @@ function testServers(server: string): void {
       );
       await lone.close();
       await (await openTestDatabase(shared, true)).close();
+    });
+
+    test("change a table as soon as others let it go, and hold up nobody for long", async () => {
+      const migration: Migration = {
+        ...{ number: 9_001, name: "trial", kind: "expansion" },
+        statements: () => ["ALTER TABLE agents ADD COLUMN trial TEXT"],
+      };
+      const own = (await ground.makePlace()) as typeof place;
+      const holder = new SQL({ url: own.url, max: 1 });
+      const look = new SQL({ url: own.url, max: 1 });
+      await holder.unsafe("BEGIN; SELECT 1 FROM agents");
+      const countWaiting = async () => {
+        const rows = await look`SELECT count(*)::int AS waiting FROM pg_stat_activity
+          WHERE wait_event_type = 'Lock' AND query LIKE '%ADD COLUMN trial%'`;
+        return rows[0].waiting;
+      };
+      const clock = createManualClock();
+      const opening = openDatabase({
+        ...{ place: own, stores: [], clock, migrations: [...migrations, migration] },
+        onFailure() {},
+      });
+      while ((await countWaiting()) === 0);
+      // The wait is over before the holder lets go.
+      while ((await countWaiting()) > 0);
+      expect((await look`SELECT count(*) FROM agents`).length).toBe(1);
+      await holder.unsafe("COMMIT");
+      await (await opening).close();
+      expect(await look`SELECT trial FROM agents`).toEqual([] as never);
+      for (const pool of [holder, look]) await pool.close();
     });
 
     test("tell each other of every write once, and of many in several messages", async () => {

@@ -1,5 +1,6 @@
 // Every migration in order; a released one is never changed.
 
+import { readTestVariable } from "../../platform/failpoint.ts";
 import type { Migration } from "../migrate.ts";
 import { accountsAndKeys } from "./0001-accounts-and-keys.ts";
 import { statesOfModels } from "./0002-states-of-models.ts";
@@ -45,4 +46,13 @@ export const migrations: readonly Migration[] = [
   ...[stepExecutions, sentAttempts, keyEndings, playgroundRequests, approvalLinks],
   ...[requestCapacity, outputAndImages, reruns, mcpServers, exposedAgents],
   ...[leases, processColumns, sharedBudgets],
+  ...readTrials(),
 ];
+
+/** Migrations of a test build, which make it a newer version: fields and text of each. */
+function readTrials(): Migration[] {
+  const trials: (Migration & { text: string })[] = JSON.parse(
+    readTestVariable("WADI_TRIAL_MIGRATIONS") ?? "[]",
+  );
+  return trials.map(({ text, ...migration }) => ({ ...migration, statements: () => [text] }));
+}
