@@ -95,17 +95,24 @@ export class Process implements Service {
     this.#claimants.push(claimant);
   }
 
-  /** Runs work that one process does at a time; false: another one does it. */
-  async withLease(name: string, work: () => Promise<void>): Promise<boolean> {
+  /**
+   * Runs work that one process does at a time; false: another one does it. The work calls `mayAct`
+   * right before an effect: a process that was frozen may have lost the lease.
+   */
+  async withLease(
+    name: string,
+    work: (mayAct: () => Promise<boolean>) => Promise<void>,
+  ): Promise<boolean> {
     const { database, clock } = this.#options;
     if (!database.isShared) {
-      await work();
+      await work(async () => true);
       return true;
     }
     const epoch = this.#epoch;
+    const mayAct = async () => (await this.fence.pass()) && this.#epoch === epoch;
     if (!(await this.#store.takeLease(name, epoch))) return false;
     try {
-      await work();
+      await work(mayAct);
     } finally {
       // Else it would stay with this process for as long as that lives.
       await retryUnavailable(clock, () => this.#store.endLease(name, epoch));

@@ -46,7 +46,7 @@ export interface BackendOptions {
   log: Log;
   tracer?: Tracer | null;
   units: ManagedServers;
-  process: Pick<Process, "members">;
+  process: Pick<Process, "members" | "withLease">;
 }
 
 /** Opens the backend of a model's settings; it sends nothing before its start. */

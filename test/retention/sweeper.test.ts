@@ -257,7 +257,7 @@ test("of several processes one sweeps at a time, and none again within the hour"
     async withLease(_, work) {
       if (holder !== 0) return false;
       holder = number;
-      await work();
+      await work(async () => true);
       holder = 0;
       return true;
     },

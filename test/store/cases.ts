@@ -750,6 +750,48 @@ const unitCases: Case[] = [
     },
   },
   {
+    method: "units.use",
+    title: "counts a use, and tells whether the managed server was stopped",
+    setup: async ({ units }) => {
+      await units.note("u-1", "up", false, NOW);
+      await units.note("u-2", "stopping", true, NOW);
+    },
+    act: ({ units }) => units.use("u-1"),
+    async check(answer, { units }) {
+      const { uses, is_put_down } = answer as { uses: number; is_put_down: boolean };
+      expect(is_put_down).toBe(false);
+      expect(await units.use("u-1")).toEqual({ uses: uses + 1, is_put_down });
+      expect(await units.use("u-2")).toMatchObject({ is_put_down: true });
+      expect(await units.use("u-3")).toBeUndefined();
+    },
+  },
+  {
+    method: "units.findUse",
+    title: "finds how often it was used, where each note counts too",
+    setup: async ({ units }) => {
+      for (let times = 0; times < 2; times++) await units.note("u-1", "up", false, NOW);
+      await units.use("u-1");
+    },
+    act: ({ units }) => units.findUse("u-1"),
+    check: (answer) => expect(answer).toEqual({ uses: 2, is_put_down: false }),
+  },
+  {
+    method: "units.beginStop",
+    title: "notes a stop only where it was not used since",
+    setup: async ({ units }) => {
+      for (const id of ["u-1", "u-2"]) await units.note(id, "up", false, NOW);
+      await units.use("u-2");
+    },
+    act: ({ units }) => units.beginStop("u-1", 0, NOW + 5),
+    async check(answer, { units }) {
+      expect(answer).toBe(true);
+      const row = unit({ state: "stopping", is_put_down: true, changed_at: NOW + 5 });
+      expect(await units.find("u-1")).toEqual(row);
+      expect(await units.beginStop("u-2", 0, NOW + 5)).toBe(false);
+      expect(await units.find("u-2")).toEqual(unit({ id: "u-2" }));
+    },
+  },
+  {
     method: "units.learn",
     title: "keeps the last five start times, and marks the managed server as up",
     async setup({ units }) {

@@ -70,6 +70,8 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
   "models.ungrant": {},
   "units.note": {},
   "units.learn": {},
+  "units.use": {},
+  "units.beginStop": {},
   "ledger.foldDay": {},
   "ledger.add": {},
   "ledger.sweep": {},

@@ -4,8 +4,8 @@ import { Members } from "../../src/cluster/members.ts";
 export const ALONE = {
   members: new Members(true),
   fence: { isOpen: true, pass: async () => true },
-  async withLease(_name: string, work: () => Promise<void>) {
-    await work();
+  async withLease(_name: string, work: (mayAct: () => Promise<boolean>) => Promise<void>) {
+    await work(async () => true);
     return true;
   },
 };

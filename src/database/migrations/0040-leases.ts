@@ -8,5 +8,7 @@ export const leases: Migration = {
   statements: ({ integer, text, strict }) => [
     // Valid as long as the process of that number lives.
     `CREATE TABLE leases (name ${text} PRIMARY KEY, epoch ${integer} NOT NULL)${strict}`,
+    // Rises with each use of a model server that is told, which no clock could order.
+    `ALTER TABLE units ADD COLUMN uses ${integer} NOT NULL DEFAULT 0`,
   ],
 };

@@ -1,4 +1,5 @@
 // A model server that is started on demand, watched, and stopped when idle.
+import type { Process } from "../../cluster/index.ts";
 import { abortAfter, type Cancel, type Clock } from "../../platform/clock.ts";
 import { FairQueue } from "../../platform/fair-queue.ts";
 import type { Log, LogFields } from "../../platform/log.ts";
@@ -6,6 +7,7 @@ import type { UpstreamError } from "../providers/contract.ts";
 import { timeoutError, upstreamError } from "../providers/openai/errors.ts";
 import { HealthProbe } from "./health-probe.ts";
 import { IdleTimer } from "./idle-timer.ts";
+import { type MayAct, ServerUse } from "./server-use.ts";
 import { type StartFailure, type StartPlan, type StartResult, startServer } from "./start-plan.ts";
 import { type ManagedServerState, StartHistory, type StartHistoryStore } from "./store.ts";
 
@@ -22,6 +24,9 @@ export interface ManagedServerOptions {
   log: Log;
   name: Pick<LogFields, "model" | "upstream">;
   notes: StartHistoryStore;
+  process: Pick<Process, "withLease">;
+  /** Set where other processes may use the server. */
+  isShared: boolean;
 }
 
 const WAITING_MAX = 1_000;
@@ -35,6 +40,7 @@ const BACK_OFF_MS = 5_000;
 const BACK_OFF_MAX_MS = 5 * 60_000;
 
 const FOUND = { isUp: true, startMs: null } as const;
+const BROKEN_OFF = { isUp: false, code: "model_offline", reason: "its start broke off" } as const;
 const UP = { ok: true } as const;
 
 export class ManagedServer {
@@ -44,6 +50,7 @@ export class ManagedServer {
   readonly #history: StartHistory;
   readonly #probe: HealthProbe;
   readonly #idleTimer: IdleTimer;
+  readonly #use: ServerUse;
   readonly #queue: FairQueue<typeof UP | UpstreamError>;
   readonly #listeners = new Set<ManagedServerListener>();
   #plan: StartPlan;
@@ -57,16 +64,17 @@ export class ManagedServer {
   #retryAtMs = 0;
   #cancelCheck: Cancel = () => {};
 
-  constructor({ id, plan, clock, log, name, notes }: ManagedServerOptions) {
+  constructor({ id, plan, clock, log, name, notes, ...others }: ManagedServerOptions) {
     this.#plan = plan;
     this.#clock = clock;
     this.#log = log;
     this.#name = name;
     this.#queue = new FairQueue(clock, WAITING_MAX);
     this.#idleTimer = new IdleTimer(clock);
-    this.#history = new StartHistory(id, notes, clock, (error) =>
-      log.error("autostart: state could not be stored", { ...name, error }),
-    );
+    const onFailure = (error: unknown) =>
+      log.error("autostart: state could not be stored", { ...name, error });
+    this.#history = new StartHistory(id, notes, clock, onFailure);
+    this.#use = new ServerUse({ ...others, id, clock, store: notes, onFailure });
     this.#probe = new HealthProbe(
       () => this.#plan.isUp(),
       (error) => log.error("autostart: health check failed", { ...name, error }),
@@ -97,7 +105,7 @@ export class ManagedServer {
   stopNow(): boolean {
     const { stop } = this.#plan;
     if (!this.isUp || !stop) return false;
-    this.#run(this.#stop(stop, "model server"));
+    this.#run(this.#alone((mayAct) => this.#stop(stop, "model server", mayAct)));
     return true;
   }
 
@@ -129,6 +137,10 @@ export class ManagedServer {
 
   /** Waits for the server and starts it; after undefined the caller has to `leave` it. */
   async enter(account: string, signal: AbortSignal): Promise<UpstreamError | undefined> {
+    // Another process has stopped it where the use cannot be told.
+    if (this.isUp && !(this.#use.isTold || (await this.#use.tell())) && this.isUp) {
+      this.#enterState("asleep");
+    }
     if (this.tryEnter()) return undefined;
     if (signal.aborted) return timeoutError("left");
     const pauseMs = this.#retryAtMs - this.#clock.monotonic();
@@ -155,13 +167,15 @@ export class ManagedServer {
   }
 
   tryEnter(): boolean {
-    if (!this.isUp) return false;
+    if (!this.isUp || !this.#use.isTold) return false;
     this.#idleTimer.enter();
+    this.#use.enter();
     return true;
   }
 
   leave(): void {
     this.#idleTimer.leave();
+    this.#use.leave();
   }
 
   noteLife(): void {
@@ -181,22 +195,39 @@ export class ManagedServer {
   async #start(): Promise<void> {
     // Set at once, so that no other request starts it too.
     this.#enterState("starting");
-    let result: StartResult | typeof FOUND;
+    await this.#alone(async (mayAct) => {
+      let result: StartResult | typeof FOUND;
+      try {
+        await this.#history.recall(this.#use.isShared);
+        result = await this.#detectOrStart(mayAct);
+      } catch (error) {
+        this.#log.error("autostart: start failed", { ...this.#name, error });
+        result = BROKEN_OFF;
+      }
+      if (result.isUp) this.#rise(result.startMs);
+      else this.#fall(result);
+    });
+  }
+
+  /** Works while no other process does, which then reads what was noted. */
+  async #alone(work: (mayAct: MayAct) => Promise<void>): Promise<void> {
     try {
-      await this.#history.recall();
-      result = await this.#detectOrStart();
+      await this.#use.alone(async (mayAct) => {
+        await work(mayAct);
+        await this.#history.written();
+      });
     } catch (error) {
-      this.#log.error("autostart: start failed", { ...this.#name, error });
-      result = { isUp: false, code: "model_offline", reason: "its start broke off" };
+      // The lease could not be asked for.
+      if (this.#state === "starting") this.#fall(BROKEN_OFF);
+      throw error;
     }
-    if (result.isUp) this.#rise(result.startMs);
-    else this.#fall(result);
   }
 
   /** Checks first, since it may be up already. */
-  async #detectOrStart(): Promise<StartResult | typeof FOUND> {
+  async #detectOrStart(mayAct: MayAct): Promise<StartResult | typeof FOUND> {
     const trustsHealth = !this.#history.isStoppedByUs;
     if (trustsHealth && (await this.#probe.isHealthy())) return FOUND;
+    if (!(await mayAct())) return BROKEN_OFF;
     this.#log.info("autostart: model server is being started", this.#name);
     void this.#history.note(this.#state);
     const plan = { ...this.#plan, isUp: () => this.#probe.isHealthy() };
@@ -208,6 +239,7 @@ export class ManagedServer {
     this.#failures = 0;
     this.#misses = 0;
     this.#idleTimer.restart();
+    this.#use.noteTold();
     this.#enterState("up");
     if (startMs === null) void this.#history.note(this.#state);
     else {
@@ -240,7 +272,7 @@ export class ManagedServer {
 
   async #detect(): Promise<void> {
     const epoch = this.#epoch;
-    await this.#history.recall();
+    await this.#history.recall(this.#use.isShared);
     if (epoch !== this.#epoch) return;
     if (this.#history.isStoppedByUs) return this.#enterState("stopped");
     const isHealthy = await this.#probe.isHealthy();
@@ -253,13 +285,22 @@ export class ManagedServer {
     work.catch((error) => this.#log.error("autostart: a task failed", { ...this.#name, error }));
   }
 
-  async #stop(stop: NonNullable<StartPlan["stop"]>, what: string): Promise<void> {
+  /** Restarts the idle time where another process has used the server. */
+  async #stopIdle(stop: NonNullable<StartPlan["stop"]>, mayAct: MayAct): Promise<void> {
+    if (this.#use.isShared && !(await this.#use.beginStop())) {
+      this.#idleTimer.restart();
+      if (this.isUp) this.#watchIdleness();
+    } else if (this.isUp) await this.#stop(stop, "idle model server", mayAct);
+  }
+
+  async #stop(stop: NonNullable<StartPlan["stop"]>, what: string, mayAct: MayAct): Promise<void> {
     this.#enterState("stopping");
     this.#history.isStoppedByUs = true;
     // Stored before the stop, so that after a crash of Wadi the server is started again.
     await this.#history.note(this.#state);
     const deadline = abortAfter(this.#clock, STOP_MS);
-    const failure = await stop(deadline.signal).catch((error) => {
+    const act = async () => ((await mayAct()) ? stop(deadline.signal) : "another process has it");
+    const failure = await act().catch((error) => {
       this.#log.error("autostart: stop failed", { ...this.#name, error });
       return "it broke off";
     });
@@ -319,8 +360,8 @@ export class ManagedServer {
     this.#idleTimer.stop();
     const { idleStopMs, minUpMs, stop } = this.#plan;
     if (this.#isKept || idleStopMs === 0 || !stop || this.#listeners.size === 0) return;
-    this.#idleTimer.start(idleStopMs, minUpMs, () =>
-      this.#run(this.#stop(stop, "idle model server")),
+    this.#idleTimer.start(this.#use.limitIdle(idleStopMs), minUpMs, () =>
+      this.#run(this.#alone((mayAct) => this.#stopIdle(stop, mayAct))),
     );
   }
 }

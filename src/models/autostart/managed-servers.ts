@@ -1,4 +1,5 @@
 // All model servers that the gateway starts; models that are started alike share one.
+import type { Process } from "../../cluster/index.ts";
 import type { Database } from "../../database/index.ts";
 import type { TrustedEgress } from "../../net/index.ts";
 import type { Clock } from "../../platform/clock.ts";
@@ -10,6 +11,7 @@ import { findUsualStart, type ManagedServerState, managedServerStore } from "./s
 
 export interface ManagedServersOptions {
   database: Database;
+  process: Pick<Process, "withLease">;
   egress: TrustedEgress;
   clock: Clock;
   log: Log;
@@ -28,13 +30,14 @@ export class ManagedServers {
   open(model: ModelSettings): ManagedServer | null {
     const id = managedServerIdOf(model);
     if (id === null) return null;
-    const { database, clock, log } = this.#options;
+    const { database, process, clock, log } = this.#options;
+    const { isShared } = database;
     const [name, plan] = this.#plan(model);
     let server = this.#servers.get(id);
     if (server) server.follow(plan);
     else {
       const notes = database.bind(managedServerStore);
-      server = new ManagedServer({ id, plan, clock, log, name, notes });
+      server = new ManagedServer({ id, plan, clock, log, name, notes, process, isShared });
       server.keep(this.#isKept);
       this.#servers.set(id, server);
     }

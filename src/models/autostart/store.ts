@@ -23,15 +23,33 @@ const Row = Type.Object({
 });
 export type ManagedServerRow = Static<typeof Row>;
 
+const Use = Type.Object({ uses: Type.Integer(), is_put_down: Type.Boolean() });
+
 export const managedServerStore = store(
   "units",
   {
     find: (db, id: string) => db.one(Row, sql`SELECT * FROM units WHERE id = ${id}`),
     list: (db) => db.all(Row, sql`SELECT * FROM units ORDER BY id`),
+    findUse: (db, id: string) =>
+      db.one(Use, sql`SELECT uses, is_put_down FROM units WHERE id = ${id}`),
   },
   {
     note: async (tx, id: string, state: ManagedServerState, is_put_down: boolean, now: number) =>
       noteState(tx, id, state, is_put_down, now),
+    /** Tells other processes of a use. */
+    use: (tx, id: string) =>
+      tx.one(
+        Use,
+        sql`UPDATE units SET uses = uses + 1 WHERE id = ${id} RETURNING uses, is_put_down`,
+      ),
+    /** Notes a stop, unless the server was used since `uses`. */
+    async beginStop(tx, id: string, uses: number, now: number): Promise<boolean> {
+      const begun = await tx.run(
+        sql`UPDATE units SET state = 'stopping', is_put_down = ${true}, changed_at = ${now}
+            WHERE id = ${id} AND uses = ${uses}`,
+      );
+      return begun === 1;
+    },
     learn: async (tx, id: string, start_ms: number, now: number) => {
       await noteState(tx, id, "up", false, now);
       const known = (await tx.one(Row, sql`SELECT * FROM units WHERE id = ${id}`))!;
@@ -67,11 +85,11 @@ async function noteState(
         VALUES (${id}, ${state}, ${is_put_down}, ${now}, 0, '[]', NULL, ${stopped_at})
         ON CONFLICT (id) DO UPDATE SET state = excluded.state, is_put_down = excluded.is_put_down,
           changed_at = excluded.changed_at,
-          stopped_at = COALESCE(excluded.stopped_at, units.stopped_at)`,
+          stopped_at = COALESCE(excluded.stopped_at, units.stopped_at), uses = units.uses + 1`,
   );
 }
 
-export type StartHistoryStore = Pick<Bound<typeof managedServerStore>, "find" | "note" | "learn">;
+export type StartHistoryStore = Bound<typeof managedServerStore>;
 
 export class StartHistory {
   readonly #id: string;
@@ -97,10 +115,16 @@ export class StartHistory {
     this.#onFailure = onFailure;
   }
 
-  /** Reads once what the process before noted. */
-  recall(): Promise<void> {
+  /** Reads once what the process before noted; `again` reads what others have noted since. */
+  recall(again: boolean): Promise<void> {
+    if (again) this.#recalled = this.#lastWrite.then(() => this.#read());
     this.#recalled ??= this.#read();
     return this.#recalled;
+  }
+
+  /** Resolves when all notes are written. */
+  written(): Promise<void> {
+    return this.#lastWrite;
   }
 
   note(state: ManagedServerState): Promise<void> {

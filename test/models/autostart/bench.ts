@@ -6,6 +6,7 @@ import type { StartPlan } from "../../../src/models/autostart/start-plan.ts";
 import { managedServerStore } from "../../../src/models/autostart/store.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { stores } from "../../../src/stores.ts";
+import { ALONE } from "../../support/alone.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { placeInMemory } from "../../support/memory.ts";
 
@@ -76,6 +77,8 @@ export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOpt
     clock,
     log: createLog(clock, (line) => void lines.push(line.slice(9).trimEnd()), true),
     notes: { ...notes, note },
+    process: ALONE,
+    isShared: false,
     plan: {
       async isUp() {
         server.looks++;
