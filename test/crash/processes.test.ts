@@ -16,9 +16,9 @@ const postgres = process.env.WADI_TEST_POSTGRES ?? "";
 const canRun = postgres !== "" && (await Bun.file(REDIS).exists());
 if (!canRun) console.warn(`processes: needs WADI_TEST_POSTGRES and ${REDIS}, and is left out`);
 
-const RUNS = 60;
-const HOOKS = 6;
-const TRIGGERS = 6;
+const RUNS = 36;
+const HOOKS = 4;
+const TRIGGERS = 4;
 const DAY_MS = 86_400_000;
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-processes-"));
