@@ -20,7 +20,7 @@ export interface AgentsDeps {
   access: Pick<Access, "findCaller">;
   internal: GatewayInternal;
   egress: Pick<GuardedEgress, "validate" | "request">;
-  process: Pick<Process, "epoch" | "join" | "fence">;
+  process: Pick<Process, "epoch" | "join" | "fence" | "isSkewed">;
   compute: Compute;
   activity: Activity;
   clock: Clock;

@@ -1,6 +1,7 @@
 // Dependencies of the triggers module.
 import type { Access } from "../access/index.ts";
 import type { RunStarter } from "../agents/index.ts";
+import type { Process } from "../cluster/index.ts";
 import type { Secrets } from "../crypto/index.ts";
 import type { Database } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -13,6 +14,7 @@ export interface TriggersDeps {
   database: Database;
   access: Pick<Access, "findCaller">;
   prepareRun: RunStarter["prepare"];
+  process: Pick<Process, "isSkewed">;
   clock: Clock;
   disk: Pick<DiskSpace, "require">;
   ids: Ids;

@@ -1,4 +1,5 @@
 // Fires triggers by the clock: sleeps until the next one is due, and checks twice a minute anyway.
+import type { Process } from "../cluster/index.ts";
 import type { Bound, Database } from "../database/index.ts";
 import { type Clock, settlesWithin, yieldToEventLoop } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
@@ -22,6 +23,8 @@ const FAILURES_IN_A_ROW_MAX = 50;
 export interface SchedulerOptions {
   database: Pick<Database, "bind" | "listen">;
   fire: FireTrigger;
+  /** Fires nothing by a clock that is wrong: the other processes do. */
+  process: Pick<Process, "isSkewed">;
   clock: Clock;
   log: Log;
   settings(): Pick<Settings, "agents">;
@@ -101,8 +104,10 @@ export class Scheduler implements Service {
 
   /** agents.errors.not_enabled: instants that pass meanwhile are caught up with, or missed. */
   #isOpen(): boolean {
-    const { agents } = this.#options.settings();
-    return agents.open && agents.triggers && !this.#isStopping && !this.#isPaused;
+    const { settings, process } = this.#options;
+    const { agents } = settings();
+    if (this.#isStopping || this.#isPaused || process.isSkewed) return false;
+    return agents.open && agents.triggers;
   }
 
   /** Gives each account a turn; false when nothing is due but what backs off. */

@@ -58,6 +58,18 @@ describe("agents.does.trigger: a schedule", () => {
     expect(await show(trial)).toEqual(["11-20T10:01 started"]);
   });
 
+  test("is left to others by a process whose clock is wrong, until it is right", async () => {
+    const trial = await open("2026-11-20T10:00:10Z");
+    const process = { isSkewed: true };
+    await trial.start({ process });
+    await trial.add("t-1", "* * * * *");
+    await trial.pass(120_000);
+    expect(await show(trial)).toEqual([]);
+    process.isSkewed = false;
+    await trial.pass(30_000);
+    expect(await show(trial)).toEqual(["11-20T10:02 started -1"]);
+  });
+
   test("is also found within half a minute without a notification", async () => {
     const trial = await open("2026-11-20T10:00:10Z");
     await trial.start();

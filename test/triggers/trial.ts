@@ -28,6 +28,8 @@ import { makeTrigger } from "../support/triggers.ts";
 export type TriggerWrites = Bound<typeof triggerStore>;
 
 export interface KeeperOptions {
+  /** The process whose clock may be wrong. */
+  process?: { isSkewed: boolean };
   /** Wraps the store: a failing database, or a process that is cut off. */
   wrap?(store: TriggerWrites): TriggerWrites;
 }
@@ -95,7 +97,10 @@ export async function openTrial(
       return row;
     },
     /** Starts another scheduler, like another process. */
-    async start({ wrap = (store) => store }: KeeperOptions = {}): Promise<Service> {
+    async start({
+      wrap = (store) => store,
+      process = { isSkewed: false },
+    }: KeeperOptions = {}): Promise<Service> {
       const store = wrap(triggers);
       const seen: Pick<Database, "bind" | "listen"> = { ...database, bind: () => store as never };
       const fire = createFireRun({
@@ -110,7 +115,7 @@ export async function openTrial(
         },
       });
       const keeper = new Scheduler({
-        ...{ database: seen, fire, clock, log },
+        ...{ database: seen, fire, clock, log, process },
         settings: () => settings as never,
       });
       keepers.push(keeper);

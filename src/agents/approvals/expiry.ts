@@ -14,13 +14,13 @@ const APPROVALS_A_WRITE = 100;
 /** agents.does.risk.p1: decisions check the time themselves; this expires undecided ones. */
 export class ApprovalExpiry implements Service {
   readonly name = "expiry of approvals";
-  readonly #deps: Pick<AgentsDeps, "clock" | "ids">;
+  readonly #deps: Pick<AgentsDeps, "clock" | "ids" | "process">;
   readonly #approvals: Bound<typeof approvalStore>;
   readonly #runs: Pick<Bound<typeof runStore>, "expire">;
   readonly #loop: WorkerLoop;
 
   constructor(
-    deps: Pick<AgentsDeps, "clock" | "database" | "ids" | "log">,
+    deps: Pick<AgentsDeps, "clock" | "database" | "ids" | "log" | "process">,
     runs: Pick<Bound<typeof runStore>, "expire">,
   ) {
     const { clock, database, log } = deps;
@@ -52,7 +52,9 @@ export class ApprovalExpiry implements Service {
   }
 
   async #expireOverdue(): Promise<NextPass> {
-    const { clock, ids } = this.#deps;
+    const { clock, ids, process } = this.#deps;
+    // A clock that is wrong decides on no deadline: the other processes do.
+    if (process.isSkewed) return { inMs: CHECK_EVERY_MS };
     const found = await this.#approvals.listOverdue(clock.now(), APPROVALS_A_WRITE);
     const overdue = found.map((approval_id) => {
       return { approval_id, step_id: ids.uuid(), event_id: ids.uuid() };

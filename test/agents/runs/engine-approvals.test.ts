@@ -252,6 +252,24 @@ describe("agents.states.waiting_approval_reject: a denied call", () => {
     await verifyApprovals(trial, id);
   });
 
+  test("expires at no process whose clock is wrong", async () => {
+    let offMs = 300_000;
+    await open(script(call(pay(1))), {
+      ...payer(createReceiver()),
+      isShared: true,
+      wrapProcesses: (store) => ({
+        ...store,
+        beat: async (epoch) => (await store.beat(epoch))! + offMs,
+      }),
+    });
+    const id = await begin();
+    await trial.clock.advance(2 * TTL_MS);
+    expect(await trial.find(id)).toMatchObject({ status: "waiting_approval" });
+    offMs = 0;
+    await trial.clock.advance(TTL_MS);
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
+  });
+
   test("expires exactly at its deadline, and the model is told", async () => {
     const receiver = createReceiver();
     await open(script(call(pay(1)), call(pay(1))), payer(receiver));
