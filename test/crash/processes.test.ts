@@ -188,6 +188,7 @@ isDone(
     const again = await start(frozen);
     await until(async () => (await count(`runs WHERE id = '${again}' AND epoch = 0`)) === 1);
     await until(async () => (await count("runs WHERE finished_at IS NULL")) === 0);
+    await until(async () => (await count("outbox WHERE is_pending = 1")) === 0);
     await until(async () => (await count("deliveries WHERE status = 'pending'")) === 0);
     for (const { child } of [frozen, first]) {
       child.terminate();
