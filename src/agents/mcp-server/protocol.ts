@@ -1,11 +1,10 @@
 // Requests of the Model Context Protocol as clients send them: JSON-RPC 2.0, one in each body.
 import { isObject, type JsonObject, readObject } from "../../platform/json.ts";
 import { SESSION_REVISIONS, STATELESS_REVISION } from "../tools/mcp/messages.ts";
-import { META } from "../tools/mcp/wire.ts";
+import { META, TASKS } from "../tools/mcp/wire.ts";
 
 /** Revisions with a handshake, newest first; of the first one tasks are a part. */
 export const [NEWEST_HANDSHAKE = ""] = SESSION_REVISIONS;
-export const TASKS = `${META}tasks`;
 
 const CODES = {
   request: -32600,

@@ -13,10 +13,10 @@ import { ApiError, apiError } from "../../platform/errors.ts";
 import type { Settings } from "../../settings/index.ts";
 import { hasEnded } from "../runs/waits.ts";
 import { SESSION_REVISIONS, STATELESS_REVISION } from "../tools/mcp/messages.ts";
-import { META } from "../tools/mcp/wire.ts";
+import { META, TASKS } from "../tools/mcp/wire.ts";
 import { createCalls, type McpCalls } from "./calls.ts";
 import type { McpCallsDeps, McpExchange } from "./exchange.ts";
-import { McpFault, NEWEST_HANDSHAKE, readCall, readForm, TASKS } from "./protocol.ts";
+import { McpFault, NEWEST_HANDSHAKE, readCall, readForm } from "./protocol.ts";
 import { describeAgent, describeRead, errorResultOf, listReads, requireText } from "./tools.ts";
 import { completed, detailedTask, runResult, taskOf } from "./views.ts";
 

@@ -223,7 +223,7 @@ export class RunEngine implements Service {
   #createControl({ controller: { signal } }: ActiveRun): RunControl {
     return {
       signal,
-      isDraining: () => this.#draining.signal.aborted,
+      draining: () => this.#draining.signal,
       park: (waitMs) => this.#park(waitMs, signal),
     };
   }

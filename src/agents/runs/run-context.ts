@@ -8,7 +8,7 @@ import { nameImage } from "../threads/parts.ts";
 import type { Tool } from "../tools/contract.ts";
 import type { Toolset } from "../tools/toolsets.ts";
 import type { Exceeded } from "./budget.ts";
-import { cancelledResult, isSent } from "./calls/open-calls.ts";
+import { cancelledResult, isSent, type TaskCall } from "./calls/open-calls.ts";
 import type { Amount } from "./cost.ts";
 import type { RecordedRun } from "./recorded-run.ts";
 import type { Run, RunRow } from "./run.ts";
@@ -25,7 +25,8 @@ export type InterruptReason = "cancel" | "stop" | "time" | "key" | "epoch_lost";
 
 export interface RunControl {
   signal: AbortSignal;
-  isDraining(): boolean;
+  /** Aborts when runs are to be released to other processes. */
+  draining(): AbortSignal;
   /** Lends the run's slot to others for a while. */
   park(waitMs: number): Promise<"resumed" | "interrupted" | "draining">;
 }
@@ -202,7 +203,14 @@ export class RunContext {
     );
     if (!isWritten) throw new RunLost();
     this.#countCalls(entry);
+    for (const one of state.openCalls) if (one.status === "task") this.#cancelTask(one);
     return "over";
+  }
+
+  #cancelTask({ call, task }: TaskCall): void {
+    const onFailure = (error: unknown) =>
+      this.deps.log.warn("runs: a task could not be cancelled", { tool: call.name, error });
+    this.findTool(call.name)?.cancelTask?.(task).catch(onFailure);
   }
 
   /** agents.states.running_priced_cost_reaches_max_cost */

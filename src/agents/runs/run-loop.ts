@@ -75,7 +75,7 @@ async function runStep(context: RunContext): Promise<StepResult> {
   // agents.does.cost.3: a summary is part of the round that it is made for.
   const exceeded = state.isCompacted ? null : checkBudgets(state.row, context.workedMs);
   if (exceeded) return context.finishOverBudget(exceeded);
-  if (control.isDraining()) return context.release();
+  if (control.draining().aborted) return context.release();
   return runModelRound(context);
 }
 

@@ -15,8 +15,10 @@ import {
   type DecidedApproval,
   fingerprint,
   type OpenCall,
+  type StoredTask,
   withCall,
   withDecision,
+  withTask,
 } from "./calls/open-calls.ts";
 import { listAsks, type RunRow } from "./run.ts";
 import type {
@@ -247,6 +249,8 @@ function applyEvent(state: RunState, { event, detail }: SystemData): void {
     if (hung !== undefined) state.hungCalls.set(hung, (state.hungCalls.get(hung) ?? 0) + 1);
   } else if (event === "compacted") {
     state.isCompacted = true;
+  } else if (event === "task_started") {
+    state.openCalls = withTask(state.openCalls, detail as StoredTask);
   } else if (event === "output_invalid") {
     const { faults, asked_again } = detail as { faults: string[]; asked_again: boolean };
     if (asked_again) state.rejected = { text: state.lastText, faults };

@@ -115,6 +115,7 @@ const SYSTEM_EVENTS = [
   "cancel_requested",
   "budget",
   "output_invalid",
+  "task_started",
 ] as const;
 
 export const SystemData = Type.Object(

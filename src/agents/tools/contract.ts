@@ -24,6 +24,13 @@ export interface StoredOutput {
   external: boolean;
 }
 
+/** A call that goes on at its server: every process that has the run asks for its end. */
+export interface RemoteTask {
+  id: string;
+  /** Wall time at which it is given up. */
+  ends_at: number;
+}
+
 export interface ToolUse {
   /** Arguments that are valid by the tool's `parameters`. */
   arguments: Record<string, unknown>;
@@ -40,6 +47,10 @@ export interface ToolUse {
   hasExternal: boolean;
   /** Tests if the whole address occurred in the user's message or an earlier result. */
   isKnownAddress(url: string): Promise<boolean>;
+  /** The task that an earlier execution of the call began. */
+  task?: RemoteTask | undefined;
+  /** Stores a task with the run; absent in a trial. */
+  keepTask?(task: RemoteTask): Promise<void>;
   /** Wall time in milliseconds since 1970. */
   now(): number;
   /** Aborts when the run is cancelled or the tool's time is over. */
@@ -79,6 +90,8 @@ export interface Tool {
     isIdempotent: boolean;
   };
   run(use: ToolUse): Promise<ToolResult>;
+  /** Asks the server to end a task of a run that has ended. */
+  cancelTask?(task: RemoteTask): Promise<void>;
 }
 
 export interface BuiltinTool extends Tool {

@@ -21,6 +21,8 @@ const SHOWN_CHARACTERS_MAX = 16_777_216;
 /** Maximum truncated results of a run that are kept whole. */
 const WHOLES_MAX = 64;
 
+type CallControl = Pick<ToolUse, "signal" | "task" | "keepTask">;
+
 export interface FinishedCall {
   call: ToolCallData;
   result: ToolResultData;
@@ -74,7 +76,7 @@ export async function runCall(
   context: RunContext,
   call: ToolCallData,
   caller: Caller,
-  signal: AbortSignal,
+  control: CallControl,
 ): Promise<FinishedCall> {
   const { deps, state } = context;
   const tool = context.findTool(call.name);
@@ -84,12 +86,12 @@ export async function runCall(
   const hadExternal = row.external_content;
   // Another process may have taken over the run of one that was frozen; the wait is no part of the
   // call's time.
-  if (tool.sends && !(await deps.process.fence.pass(signal))) return endUnseen(call);
+  if (tool.sends && !(await deps.process.fence.pass(control.signal))) return endUnseen(call);
   const started_at = deps.clock.now();
   const startedAt = deps.clock.monotonic();
   const traceStart = deps.traces?.now() ?? 0;
   const result = await retryUnavailable(deps.clock, () =>
-    useTool(context, tool, call, caller, signal),
+    useTool(context, tool, call, caller, control),
   );
   const cut = cutOutput(result.content, ...limitOutput(context, call));
   const cost = result.outcome === "ok" ? priceCall(row.cost.prices, tool.name) : 0;
@@ -134,14 +136,14 @@ async function useTool(
   tool: Tool,
   call: ToolCallData,
   caller: Caller,
-  signal: AbortSignal,
+  control: CallControl,
 ): Promise<ToolResult> {
   const { clock, log } = context.deps;
-  const time = abortAfter(clock, tool.timeout_ms, signal);
+  const time = abortAfter(clock, tool.timeout_ms, control.signal);
   const late = Promise.withResolvers<ToolResult>();
   const cancelLate = clock.after(tool.timeout_ms + GRACE_MS, () => late.resolve(LATE));
   try {
-    const use = makeToolUse(context, call, caller, time.signal);
+    const use = makeToolUse(context, call, caller, { ...control, signal: time.signal });
     const ended = context.watch(call.tool_call_id, () => {
       reachPoison("tool", call.arguments);
       return tool.run(use);
@@ -165,7 +167,7 @@ function makeToolUse(
   context: RunContext,
   { tool_call_id, arguments: args }: ToolCallData,
   caller: Caller,
-  signal: AbortSignal,
+  control: CallControl,
 ): ToolUse {
   const { deps, state } = context;
   const { row } = state;
@@ -181,7 +183,7 @@ function makeToolUse(
     hasExternal: row.external_content,
     isKnownAddress: async (url) => (await state.knownAddresses?.has(url)) ?? false,
     now: deps.clock.now,
-    signal,
+    ...control,
   };
 }
 

@@ -3,6 +3,7 @@ import { formatMoney } from "../../../platform/money.ts";
 import { type Approval, hashArguments } from "../../approvals/approval.ts";
 import type { Decision } from "../../approvals/decision.ts";
 import type { NewMessage } from "../../threads/thread.ts";
+import type { RemoteTask } from "../../tools/contract.ts";
 import type { ToolCallData, ToolResultData } from "../step.ts";
 
 export type DecidedApproval = Pick<
@@ -14,14 +15,16 @@ export type DecidedApproval = Pick<
   decided_at?: string | null;
 };
 
-/** `sent`: under way, or without a result because its process died. */
+/** `sent`: under way, or without a result because its process died. `task`: at its server. */
 export type OpenCall = { call: ToolCallData } & (
   | { status: "ready"; approval: DecidedApproval | null }
   | { status: "awaiting_approval" | "sent" }
+  | { status: "task"; task: RemoteTask }
   | { status: "denied"; event: "rejected" | "expired"; approval: DecidedApproval }
 );
 
 export type ReadyCall = Extract<OpenCall, { status: "ready" }>;
+export type TaskCall = Extract<OpenCall, { status: "task" }>;
 export type DeniedCall = Extract<OpenCall, { status: "denied" }>;
 
 /** Only calls that change something outside are recorded before they are sent. */
@@ -47,6 +50,21 @@ export function withDecision(
     if (event === "approved") return { call, status: "ready", approval };
     return { call, status: "denied", event, approval };
   });
+}
+
+/** The detail of the event by which a task is stored. */
+export interface StoredTask {
+  tool_call_id: string;
+  task_id: string;
+  /** Time as text. */
+  ends_at: string;
+}
+
+export function withTask(open: readonly OpenCall[], stored: StoredTask): OpenCall[] {
+  const task = { id: stored.task_id, ends_at: Date.parse(stored.ends_at) };
+  return open.map((one) =>
+    one.call.tool_call_id === stored.tool_call_id ? { call: one.call, status: "task", task } : one,
+  );
 }
 
 /** The call as it will be sent: an approved one with exactly the arguments that were shown. */

@@ -11,7 +11,7 @@ const NO_METHOD = -32601;
 const REFUSALS_MAX = 16;
 
 export interface McpRequest {
-  method: "tools/call" | "tools/list";
+  method: "tools/call" | "tools/list" | "tasks/get" | "tasks/update" | "tasks/cancel";
   params: JsonObject;
   /** Headers beside those of the protocol. */
   headers?: Readonly<Record<string, string>>;
@@ -56,7 +56,9 @@ export class McpClient {
     endAt: number,
   ): Promise<McpOutcome> {
     const { isStateless } = session;
-    const own = isStateless ? writeStateless(method, params.name) : session.headers;
+    const own = isStateless
+      ? writeStateless(method, params.name ?? params.taskId)
+      : session.headers;
     const meta = isObject(params._meta) ? params._meta : {};
     let refusals = 0;
     const { id, outcome } = await this.#wire.request(

@@ -23,6 +23,6 @@ export function createMcp(deps: McpDeps) {
       log.warn("mcp: a server could not be marked as changed", { account_id, error });
     });
   };
-  const toolDeps: McpToolDeps = { client, compute, openConnection, onContradiction };
+  const toolDeps: McpToolDeps = { client, clock, compute, openConnection, onContradiction };
   return { servers, toolDeps, refresher: new McpRefresher({ ...deps, servers }) };
 }

@@ -1,5 +1,6 @@
 // A call of a tool of an MCP server, and what became of it.
 import type { Compute } from "../../../compute/index.ts";
+import type { Clock } from "../../../platform/clock.ts";
 import type { JsonObject } from "../../../platform/json.ts";
 import { shorten } from "../../../platform/text.ts";
 import { type OpenCredentials, writeSecret } from "../connections/connections.ts";
@@ -13,17 +14,22 @@ import {
 import { FAILURE_CHARACTERS_MAX, GATEWAY_STATUSES, UNKNOWN } from "../http/endpoint.ts";
 import { scrub } from "../http/scrub.ts";
 import { describeCallable, type StoredRevision } from "../revision.ts";
-import type { McpClient, McpReply } from "./client.ts";
+import type { McpClient } from "./client.ts";
 import type { McpOrigin } from "./origin.ts";
 import { findOutputProblem, writeContent } from "./result.ts";
-import type { McpFailure } from "./transport.ts";
+import { cancelTask, endOfTask, failTask, followTask, isTask, readTaskId } from "./tasks.ts";
+import type { McpFailure, McpOutcome } from "./transport.ts";
 import { type McpTarget, writeParameters } from "./wire.ts";
 
 /** Refusals that contradict the stored definition: an unknown tool, or other parameters. */
 const CONTRADICTIONS: readonly number[] = [-32601, -32602];
 
+/** Part of a call's time that is left to cancel its task. */
+const CANCEL_MS = 500;
+
 export interface McpToolDeps {
   client: Pick<McpClient, "request">;
+  clock: Clock;
   compute: Compute;
   openConnection: OpenCredentials;
   /** Called when a reply shows that the server has changed its tools. */
@@ -47,7 +53,22 @@ export function createMcpTool(revision: McpRevision, deps: McpToolDeps): Tool {
     // Annotations of a server make no call repeatable.
     ...(revision.risk !== "read" && { sends: { isIdempotent: false } }),
     run: (use) => callTool(revision, deps, use),
+    async cancelTask(task) {
+      const opened = await openTool(revision, deps, task.id);
+      if (!("problem" in opened)) await cancelTask(deps, opened.target, task);
+    },
   };
+}
+
+async function openTool(
+  { account_id, endpoint: url, connection_id }: McpRevision,
+  deps: McpToolDeps,
+  session: string,
+): Promise<OpenedTarget | { problem: string }> {
+  const opened = await openTarget({ url, account_id, connection_id }, deps);
+  if ("problem" in opened) return opened;
+  const { target, secret } = opened;
+  return { target: { ...target, session: `${target.session} ${session}` }, secret };
 }
 
 async function callTool(
@@ -55,34 +76,17 @@ async function callTool(
   deps: McpToolDeps,
   use: ToolUse,
 ): Promise<ToolResult> {
-  const { account_id, endpoint, connection_id, mcp, timeout_ms, parameters } = revision;
-  const opened = await openTarget({ url: endpoint, account_id, connection_id }, deps);
+  const { account_id, endpoint, mcp } = revision;
+  const opened = await openTool(revision, deps, use.run?.id ?? use.tool_call_id);
   if ("problem" in opened) return failure(`Nothing was sent: ${opened.problem}`);
-  const { target, secret } = opened;
+  const { secret } = opened;
+  const about = { server_id: mcp.server_id, account_id };
   let isContradicted = false;
-  const reply = await deps.client.request(
-    { ...target, session: `${target.session} ${use.run?.id ?? use.tool_call_id}` },
-    {
-      method: "tools/call",
-      params: {
-        name: mcp.tool,
-        arguments: use.arguments,
-        _meta: { "idempotency-key": use.tool_call_id },
-      },
-      headers: {
-        ...writeParameters(parameters, use.arguments),
-        "idempotency-key": use.tool_call_id,
-      },
-      timeoutMs: timeout_ms,
-      signal: use.signal,
-      onNotification: (method) => {
-        if (method === "notifications/tools/list_changed") isContradicted = true;
-      },
-    },
-  );
+  const reply = await sendCall(revision, deps, use, opened, (method) => {
+    if (method === "notifications/tools/list_changed") isContradicted = true;
+  });
   const judged = await judge(reply, revision, deps, use);
-  if (isContradicted || judged.isContradicted)
-    deps.onContradiction({ server_id: mcp.server_id, account_id });
+  if (isContradicted || judged.isContradicted) deps.onContradiction(about);
   const { outcome, content, isQuoted } = judged;
   const clean = secret === null ? content : await scrub(content, secret, false);
   const url = new URL(endpoint);
@@ -97,6 +101,44 @@ async function callTool(
   };
 }
 
+/** Sends a call, or goes on with the task that it has become, until its answer. */
+async function sendCall(
+  { mcp, timeout_ms, parameters }: McpRevision,
+  deps: McpToolDeps,
+  use: ToolUse,
+  { target, secret }: OpenedTarget,
+  onNotification: (method: string) => void,
+): Promise<McpOutcome> {
+  const { clock, client } = deps;
+  const { signal, tool_call_id } = use;
+  const endAt = clock.monotonic() + timeout_ms - CANCEL_MS;
+  if (use.task) {
+    const watch = { task: use.task, isResumed: true, signal };
+    return followTask(deps, target, {
+      ...watch,
+      endAt: endOfTask(use.task, use.now(), endAt, clock),
+    });
+  }
+  const reply = await client.request(target, {
+    method: "tools/call",
+    params: {
+      name: mcp.tool,
+      arguments: use.arguments,
+      _meta: { "idempotency-key": tool_call_id },
+    },
+    headers: { ...writeParameters(parameters, use.arguments), "idempotency-key": tool_call_id },
+    timeoutMs: timeout_ms,
+    signal,
+    onNotification,
+  });
+  if (!reply.ok || !reply.answer.result || !isTask(reply.answer.result)) return reply;
+  const id = readTaskId(reply.answer.result, secret);
+  if (id === null) return failTask("The server's task has no id that can be kept.");
+  const task = { id, ends_at: use.now() + endAt - clock.monotonic() };
+  await use.keepTask?.(task);
+  return followTask(deps, target, { task, isResumed: false, endAt, signal });
+}
+
 interface Judged {
   outcome: ToolOutcome;
   content: string;
@@ -106,7 +148,7 @@ interface Judged {
 }
 
 async function judge(
-  reply: McpReply,
+  reply: McpOutcome,
   { risk, mcp, account_id }: McpRevision,
   { compute }: McpToolDeps,
   { signal }: ToolUse,

@@ -13,6 +13,7 @@ import {
 
 export const CLIENT_INFO = { name: "wadi", version: "1" };
 export const META = "io.modelcontextprotocol/";
+export const TASKS = `${META}tasks`;
 
 export interface McpTarget {
   /** Requests of the same name share a session: those of one run, over one connection. */
@@ -84,12 +85,12 @@ export function createWire(deps: TransportDeps): Wire {
   };
 }
 
-/** Carried by each request to a stateless server; no capability is offered. */
+/** Carried by each request to a stateless server; it offers to wait for tasks, and nothing else. */
 export function makeEnvelope(): JsonObject {
   return {
     [`${META}protocolVersion`]: STATELESS_REVISION,
     [`${META}clientInfo`]: CLIENT_INFO,
-    [`${META}clientCapabilities`]: {},
+    [`${META}clientCapabilities`]: { extensions: { [TASKS]: {} } },
   };
 }
 

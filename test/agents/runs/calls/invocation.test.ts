@@ -25,7 +25,10 @@ function openCall(tool: Tool, fields: Partial<ToolCallData>) {
     ...{ decision: "auto", why: [], approval_id: null, attempt: 0 },
     ...fields,
   };
-  return { lines, run: () => runCall(context, call, caller, new AbortController().signal) };
+  return {
+    lines,
+    run: () => runCall(context, call, caller, { signal: new AbortController().signal }),
+  };
 }
 
 test("does not send a call without a stored intent, though its tool is found", async () => {
