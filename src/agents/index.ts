@@ -15,7 +15,7 @@ export { createOperatorDefinitions } from "./definitions/operator-definitions.ts
 export { createPolicyPreview, PreviewedTool } from "./definitions/policy-preview.ts";
 export { type AgentQueries, createAgentQueries } from "./definitions/queries.ts";
 export { Version, type VersionRow } from "./definitions/version.ts";
-export { Evaluation } from "./evaluations/evaluation.ts";
+export { Evaluation, ListedEvaluation } from "./evaluations/evaluation.ts";
 export { type StartEvaluation, startFields } from "./evaluations/evaluations.ts";
 export { createOperatorEvaluations } from "./evaluations/operator-evaluations.ts";
 export { type AgentsModule, createAgents } from "./module.ts";

@@ -1,8 +1,9 @@
 // `wadi agents`: agents of every account and their holds.
-import { agentOperations as operations } from "../admin/index.ts";
+import { evaluationOperations, agentOperations as operations } from "../admin/index.ts";
 import {
   account,
   type Command,
+  hasFlag,
   holdReason,
   limit,
   readLimit,
@@ -12,7 +13,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { drawDiff } from "./comparisons.ts";
-import { evaluate, evaluation } from "./evaluation.ts";
+import { evaluate, evaluation, readJsonFile } from "./evaluation.ts";
 import { call } from "./operations.ts";
 import {
   drawRow,
@@ -29,6 +30,7 @@ const COLUMNS = [
 ];
 
 const TOOL_COLUMNS = ["name", "revision", "kind", "risk", "decision", "why", "is_off", "title"];
+const EVALUATION_COLUMNS = ["id", "version", "tools", "status", "done", "total", "created_at"];
 const VERSION_COLUMNS = ["version", "created_at", "model", "created_by_key_id"];
 
 export const commands: readonly Command[] = [
@@ -39,6 +41,8 @@ export const commands: readonly Command[] = [
       key: { takes: "KEY_ID", help: "key that makes it, and whose account owns it" },
       prompt: { takes: "TEXT", help: "system prompt, which begins every conversation" },
       tool: { takes: "NAME", multiple: true, help: "tool that it may call; repeatable" },
+      "output-schema": { takes: "FILE", help: "JSON Schema that its answers fit" },
+      expose: { help: "let clients of /mcp find it as a tool" },
     },
     help: "Create an agent for a key",
     example: 'wadi agents create Noter --key 2b8d1f6e0a11 --prompt "Keep notes." --tool memory_set',
@@ -48,7 +52,11 @@ export const commands: readonly Command[] = [
         throw new UsageError("agents create takes --key KEY_ID and --prompt TEXT");
       }
       const tools = [...readList(input, "tool")];
-      const request = { key, name: input.args[0]!, system_prompt, tools };
+      const output_schema = await readJsonFile(input, "output-schema");
+      const request = {
+        ...{ key, name: input.args[0]!, system_prompt, tools, output_schema },
+        ...(hasFlag(input, "expose") && { expose: true }),
+      };
       return printRow(output, await call(input, operations.create, request));
     },
   },
@@ -120,6 +128,18 @@ export const commands: readonly Command[] = [
     },
   },
   evaluate,
+  {
+    name: "agents evaluations",
+    args: ["AGENT_ID"],
+    flags: { limit },
+    help: "List an agent's newest evaluations",
+    example: "wadi agents evaluations 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --limit 5",
+    async run(input, output) {
+      const request = { id: input.args[0]!, limit: readLimit(input) };
+      const found = await call(input, evaluationOperations.list, request);
+      return printTable(output, found, EVALUATION_COLUMNS);
+    },
+  },
   evaluation,
   {
     name: "agents hold",

@@ -5,6 +5,7 @@ import {
   type PerformOperation,
 } from "../admin/index.ts";
 import { createSystemClock, wait } from "../platform/clock.ts";
+import { type JsonObject, readObject } from "../platform/json.ts";
 import {
   type Command,
   type CommandInput,
@@ -112,16 +113,24 @@ async function readRuns(input: CommandInput): Promise<string[] | undefined> {
 }
 
 async function readChecks(input: CommandInput): Promise<Evaluation["checks"] | undefined> {
-  const text = await readFile(input, "checks");
-  if (text === undefined) return undefined;
-  let file: { checks?: unknown } | null;
-  try {
-    file = JSON.parse(text);
-  } catch (error) {
-    throw new UsageError(`the file of --checks is no JSON: ${(error as Error).message}`);
-  }
-  if (Array.isArray(file?.checks)) return file.checks;
+  const file = await readJsonFile(input, "checks");
+  if (file === undefined) return undefined;
+  if (Array.isArray(file.checks)) return file.checks as Evaluation["checks"];
   throw new UsageError('the file of --checks is such as {"checks": [{"end": "succeeded"}]}');
+}
+
+/** Reads an object from the file that a flag names. */
+export async function readJsonFile(
+  input: CommandInput,
+  flag: string,
+): Promise<JsonObject | undefined> {
+  const text = await readFile(input, flag);
+  if (text === undefined) return undefined;
+  try {
+    return readObject(JSON.parse(text));
+  } catch (error) {
+    throw new UsageError(`the file of --${flag} is no JSON: ${(error as Error).message}`);
+  }
 }
 
 async function readFile(input: CommandInput, flag: string): Promise<string | undefined> {

@@ -57,8 +57,13 @@ test("an agent is made for a key, as that key could, and the log names the opera
   expect(made).toMatchObject({ name: "Noter", slug: "noter", account: "acme", status: "active" });
   const shown = await admin.agents.show(String(made.id), null);
   expect(shown).toMatchObject({ created_by_key_name: "one", tools: [{ name: "memory_set" }] });
+  const output_schema = { type: "object", properties: { n: { type: "integer" } } };
+  const other_fields = { name: "Teller", tools: ["memory_set"], expose: true, output_schema };
+  const teller = await create(other_fields);
+  const opened = await admin.agents.show(String(teller.id), null);
+  expect(opened).toMatchObject({ agent: { expose: true }, version: { output_schema } });
   const [entry] = await admin.audit.list({ limit: 1 });
-  expect(entry).toMatchObject({ actor: "noura", operation: "agents create", target: made.id });
+  expect(entry).toMatchObject({ actor: "noura", operation: "agents create", target: teller.id });
   await expect(create({ key: other })).rejects.toThrow("give one with the scope agents");
   await expect(create({ tools: ["memory"] })).rejects.toThrow('There is no tool "memory"');
   const twice = { tools: ["memory_set", "memory_set"] };

@@ -60,6 +60,7 @@ const OPTIONAL: Row[] = [
     { agent: "a-1" },
     ["evaluations.start", "a-1", { key: null, operator: "noura" }, {}],
   ],
+  ["agents evaluations", { id: "a-1" }, ["evaluations.list", "a-1", 20]],
   ["agents evaluation", { id: "e-1" }, ["evaluations.find", "e-1"]],
   ["agents evaluation --cancel", { id: "e-1" }, ["evaluations.cancel", "e-1"]],
   ["runs compare", { id: "r-1", other: "r-2" }, ["runs.compare", "r-1", "r-2"]],

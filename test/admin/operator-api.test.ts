@@ -266,7 +266,7 @@ test("its document is valid, complete, and apart from the public one", async () 
       "keysRotate.overlap_ms requestsFollow?slower_than_ms requestsList?slower_than_ms " +
       "runsFollow?after",
     "1..10000":
-      "agentsVersions?limit approvalsList?limit auditList?limit requestsList?limit " +
+      "agentsEvaluations?limit agentsVersions?limit approvalsList?limit auditList?limit requestsList?limit " +
       "runsList?limit triggersFires?limit webhooksDeliveries?limit",
     "..128 items": "agentsCreate.tools",
     "1..64 characters":

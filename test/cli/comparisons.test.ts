@@ -171,3 +171,46 @@ describe("an evaluation", () => {
     expect([code, text.split("\n").at(-2)]).toEqual([1, "cancelled: 0 of 1 passed"]);
   });
 });
+
+test("the evaluations of an agent are listed", async () => {
+  const line = {
+    ...{ id: ID, agent_id: RERUN, version: 3, tools: "recorded", status: "running" },
+    ...{ done: 1, total: 2, created_at: "2026-11-28T00:00:00.000Z", finished_at: null },
+  };
+  const path = `GET /agents/${RERUN}/evaluations`;
+  const { code, text } = await run("agents evaluations", [RERUN], { [path]: [line] });
+  expect(code).toBe(0);
+  expect(text.split("\n")[0]!.split(/ +/)).toEqual([
+    ...["ID", "VERSION", "TOOLS", "STATUS", "DONE", "TOTAL", "CREATED_AT"],
+  ]);
+  expect(text.split("\n")[1]!.split(/ +/).slice(0, 6)).toEqual([
+    ...[ID, "3", "recorded", "running", "1", "2"],
+  ]);
+});
+
+test("an agent is made with the schema of a file, and is exposed", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "wadi-schema-"));
+  const file = join(folder, "schema.json");
+  const schema = { type: "object", properties: { n: { type: "integer" } } };
+  await Bun.write(file, JSON.stringify(schema));
+  const args = ["Teller", "--key", ID, "--prompt", "Tell.", "--expose", "--output-schema", file];
+  const made = {
+    ...{ id: RERUN, account: "acme", name: "Teller", slug: "teller", status: "active" },
+    ...{ current_version: 1, created_at: "2026-11-28T00:00:00.000Z" },
+    ...{ held: null, held_since: null, hold_reason: null },
+  };
+  const { asked } = await run("agents create", args, { "POST /agents": made });
+  expect(asked).toEqual([
+    {
+      key: ID,
+      name: "Teller",
+      system_prompt: "Tell.",
+      tools: [],
+      output_schema: schema,
+      expose: true,
+    },
+  ]);
+  await Bun.write(file, "{");
+  await expect(run("agents create", args, {})).rejects.toThrow("--output-schema is no JSON");
+  rmSync(folder, { recursive: true });
+});

@@ -44,6 +44,31 @@ export const evaluationCases: Case[] = [
     },
   },
   {
+    method: "evaluations.list",
+    title: "lists an agent's evaluations, newest first, with how many runs are assessed",
+    async setup(stores) {
+      await create(stores, "e-1");
+      await stores.evaluations.cancel("e-1", BEGIN);
+      await create(stores, "e-2", { created_at: BEGIN + 1 });
+      await create(stores, "e-3", { created_at: BEGIN + 1, agent_id: "g-2" });
+      await create(stores, "e-4", { created_at: BEGIN + 1 });
+      await create(stores, "e-5", { account_id: "a-2" });
+      await stores.evaluations.note("e-2", assess(PASSED, 0), BEGIN + 2);
+    },
+    act: ({ evaluations }) => evaluations.list("a-1", "g-1", { before: null, limit: 2 }),
+    async check(answer, { evaluations }) {
+      const { account_id, checks, started_by_key_id, started_by_operator, ...shown } =
+        makeEvaluation("e-2", { created_at: BEGIN + 1 });
+      expect(answer).toEqual([
+        { ...shown, id: "e-4", done: 0 },
+        { ...shown, done: 1 },
+      ]);
+      const before = { at: BEGIN + 1, id: "e-2" };
+      const rest = await evaluations.list("a-1", "g-1", { before, limit: 2 });
+      expect(rest.map(({ id }) => id)).toEqual(["e-1"]);
+    },
+  },
+  {
     method: "evaluations.create",
     title: "refuses more under way than an account may have, and more bytes",
     async setup(stores) {

@@ -25,10 +25,11 @@ const audit = {
   },
 };
 
-const { name, system_prompt, tools } = NewAgent.properties;
-const NewAgentInput = withRules(input({ key: idOf("key"), name, system_prompt, tools }), {
-  tools: rulesOf(NewAgent).get("tools")!,
-});
+const { name, system_prompt, tools, output_schema, expose } = NewAgent.properties;
+const NewAgentInput = withRules(
+  input({ key: idOf("key"), name, system_prompt, tools, output_schema, expose }),
+  { tools: rulesOf(NewAgent).get("tools")! },
+);
 
 export const agentOperations = {
   create: defineOperation({

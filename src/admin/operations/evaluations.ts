@@ -1,10 +1,10 @@
 // Operations on evaluations of agents.
 import { Type } from "@sinclair/typebox";
-import { Evaluation, startFields } from "../../agents/index.ts";
+import { Evaluation, ListedEvaluation, startFields } from "../../agents/index.ts";
 import { show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { defineOperation } from "../operation.ts";
-import { idOf, input, text } from "./fields.ts";
+import { idOf, input, LIMIT, limit, text } from "./fields.ts";
 
 const RUNS_MAX = 500;
 const ID_CHARACTERS = 36;
@@ -42,6 +42,18 @@ export const evaluationOperations = {
     },
     async run({ evaluations }, { agent, key = null, ...asked }, { name: operator }) {
       return show(Evaluation, await evaluations.start(agent, { key, operator }, asked));
+    },
+  }),
+  list: defineOperation({
+    name: "agents evaluations",
+    method: "GET",
+    path: "/agents/:id/evaluations",
+    summary: "List an agent's newest evaluations without their results.",
+    input: input({ id: idOf("agent"), limit }),
+    reply: Type.Array(ListedEvaluation),
+    async run({ evaluations }, asked) {
+      const found = await evaluations.list(asked.id, asked.limit ?? LIMIT);
+      return found.map((row) => show(ListedEvaluation, row));
     },
   }),
   show: defineOperation({

@@ -142,11 +142,22 @@ const FIELDS = {
   finished_at: maybe(Timestamp("When its last run was assessed; null: it is under way.")),
 };
 
+const done = Type.Integer({ description: "Runs that are assessed." });
+const { checks: _, ...listed } = FIELDS;
+
+export const ListedEvaluation = Resource(
+  "ListedEvaluation",
+  { ...listed, done },
+  "An evaluation without its checks and results.",
+);
+export type ListedEvaluation = Static<typeof ListedEvaluation>;
+export const ListedEvaluationRow = Row(ListedEvaluation, {});
+
 export const Evaluation = Resource(
   "Evaluation",
   {
     ...FIELDS,
-    done: Type.Integer({ description: "Runs that are assessed." }),
+    done,
     passed: Type.Integer({ description: "Runs that were repeated and pass every check." }),
     results: Type.Array(EvaluatedRun, { description: "Every run, the oldest first." }),
   },

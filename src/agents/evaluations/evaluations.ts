@@ -20,7 +20,7 @@ import {
   type EvaluationRow,
   RUNS_MAX,
 } from "./evaluation.ts";
-import type { evaluationStore } from "./store.ts";
+import type { EvaluationsPart, evaluationStore } from "./store.ts";
 
 const RUNS = 50;
 /** Maximum evaluations of an account that are under way. */
@@ -139,6 +139,14 @@ export class Evaluations {
     const { stored_bytes } = settings().limits;
     await evaluations.create(row, run_ids, { running: RUNNING_MAX, stored_bytes });
     return this.find(row.id, account_id);
+  }
+
+  /** agents.authentication.6 */
+  async list(agent_id: string, account_id: string, part: EvaluationsPart) {
+    const { runs, evaluations } = this.#deps;
+    const agent = await runs.findStartable(agent_id);
+    if (agent?.account_id !== account_id) throw apiError("agent_not_found");
+    return evaluations.list(account_id, agent_id, part);
   }
 
   async find(id: string, account_id: string | null): Promise<Evaluation> {

@@ -1,9 +1,22 @@
 // Routes of evaluations: start, read, cancel.
+
+import { Type } from "@sinclair/typebox";
 import { accountOf } from "../../access/index.ts";
-import { IdParams, type Router } from "../../http/index.ts";
-import { show } from "../../platform/schema.ts";
-import { Evaluation } from "./evaluation.ts";
+import { IdParams, NEXT_BEFORE, PageQuery, type Router, readPage } from "../../http/index.ts";
+import { Resource, show } from "../../platform/schema.ts";
+import { Evaluation, ListedEvaluation } from "./evaluation.ts";
 import { type Evaluations, StartEvaluation } from "./evaluations.ts";
+
+const EvaluationsQuery = Type.Object(PageQuery("Evaluations of a page: 1 to 200; left out: 50."));
+
+const EvaluationPage = Resource(
+  "EvaluationPage",
+  {
+    data: Type.Array(ListedEvaluation, { description: "Newest first." }),
+    next_before: NEXT_BEFORE,
+  },
+  "A page of an agent's evaluations.",
+);
 
 export function openEvaluationRoutes(router: Router, evaluations: Evaluations): void {
   router.post(
@@ -30,6 +43,7 @@ export function openEvaluationRoutes(router: Router, evaluations: Evaluations): 
       return [202, show(Evaluation, await evaluations.start(starter, params.id, body))];
     },
   );
+  openEvaluationList(router, evaluations);
   const replies = { 200: { description: "The evaluation.", schema: Evaluation } };
   router.get(
     "/v1/evaluations/:id",
@@ -59,6 +73,30 @@ export function openEvaluationRoutes(router: Router, evaluations: Evaluations): 
     async ({ caller, params }) => [
       200,
       show(Evaluation, await evaluations.cancel(params.id, accountOf(caller))),
+    ],
+  );
+}
+
+function openEvaluationList(router: Router, evaluations: Evaluations): void {
+  router.get(
+    "/v1/agents/:id/evaluations",
+    {
+      summary: "List an agent's evaluations",
+      description: "Without their checks and results.",
+      scope: "agents",
+      params: IdParams,
+      query: EvaluationsQuery,
+      replies: { 200: { description: "A page, newest first.", schema: EvaluationPage } },
+      refusals: ["agent_not_found"],
+    },
+    async ({ caller, params: { id }, query }) => [
+      200,
+      await readPage({
+        name: `evaluations of ${id}`,
+        ...{ limit: query.limit, before: query.before },
+        read: (part) => evaluations.list(id, accountOf(caller), part),
+        show: (row) => show(ListedEvaluation, row),
+      }),
     ],
   );
 }

@@ -6,13 +6,19 @@ import {
   deleteRows,
   deleteTrees,
   into,
+  none,
   sql,
   store,
   type Tx,
 } from "../../database/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import { countStored, measureRow, requireStorage, sumBy } from "../../storage/store.ts";
-import { EvaluatedRunRow, EvaluationRow, type RunAssessment } from "./evaluation.ts";
+import {
+  EvaluatedRunRow,
+  EvaluationRow,
+  ListedEvaluationRow,
+  type RunAssessment,
+} from "./evaluation.ts";
 
 export type NewEvaluation = Omit<EvaluationRow, "stored_bytes">;
 
@@ -23,6 +29,11 @@ export interface EvaluationLimits {
   /** Maximum evaluations of an account that are under way. */
   running: number;
   stored_bytes: number;
+}
+
+export interface EvaluationsPart {
+  before: { at: number; id: string } | null;
+  limit: number;
 }
 
 export type AssessedRun = { position: number; assessment: RunAssessment };
@@ -51,6 +62,17 @@ export const evaluationStore = store(
       const row = await db.one(EvaluationRow, sql`SELECT * FROM evaluations WHERE id = ${id}`);
       return account_id === null || row?.account_id === account_id ? row : undefined;
     },
+    /** The agent's newest first, without what may be long. */
+    list: (db, account_id: string, agent_id: string, { before, limit }: EvaluationsPart) =>
+      db.all(
+        ListedEvaluationRow,
+        sql`SELECT id, agent_id, version, tools, status, total, created_at, finished_at,
+              (SELECT COUNT(*) FROM evaluated_runs WHERE evaluation_id = id
+                AND assessment IS NOT NULL) AS done
+            FROM evaluations WHERE account_id = ${account_id} AND agent_id = ${agent_id}
+              ${before === null ? none : sql`AND (created_at, id) < (${before.at}, ${before.id})`}
+            ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
+      ),
     listRuns: (db, id: string) =>
       db.all(
         EvaluatedRunRow,

@@ -57,6 +57,7 @@ const OPERATIONS: Readonly<Record<OperationGroup, Operations>> = {
   },
   evaluations: {
     "POST /v1/agents/:id/evaluations": "startEvaluation",
+    "GET /v1/agents/:id/evaluations": "listEvaluations",
     "GET /v1/evaluations/:id": "getEvaluation",
     "POST /v1/evaluations/:id/cancel": "cancelEvaluation",
   },

@@ -264,6 +264,25 @@ test("a cancelled evaluation starts no further rerun, and a fourth under way is 
   }
 });
 
+test("the evaluations of an agent are listed in pages, to its account alone", async () => {
+  const other = await createAgent(app, { name: "Lister", tools: ["look_up"] });
+  const runs = await record(app, other, 1);
+  const path = `/v1/agents/${other.id}/evaluations`;
+  const started: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    const begun = await readJson(await app.post(path, { runs }), 202);
+    started.unshift((await finished(app, begun)).id);
+    await app.clock.advance(1);
+  }
+  const first = await readJson(await app.get(`${path}?limit=2`));
+  expect(first.data.map(({ id }: Json) => id)).toEqual(started.slice(0, 2));
+  expect(first.data[0]).toMatchObject({ status: "finished", total: 1, done: 1 });
+  expect(first.data[0].results).toBeUndefined();
+  const rest = await readJson(await app.get(`${path}?limit=2&before=${first.next_before}`));
+  expect([rest.data[0].id, rest.data.length, rest.next_before]).toEqual([started[2], 1, null]);
+  expect((await app.get(path, { key: "svc_sk_test-other" })).status).toBe(404);
+});
+
 test("an evaluation goes on after a restart, and repeats no run twice", async () => {
   const directory = mkdtempSync(join(tmpdir(), "wadi-evaluation-"));
   const place = { kind: "sqlite", file: join(directory, "wadi.db") } as const;

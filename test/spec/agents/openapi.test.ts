@@ -208,11 +208,11 @@ describe("agents.p4 agents.versioning.4", () => {
         "StartRun.metadata{} listAgentRuns?metadata{} listRuns?metadata{}",
       "1..100, default 20": "listAgentVersions?limit listToolRevisions?limit",
       "1..200, default 50":
-        "listAgentRuns?limit listApprovals?limit listDeliveries?limit listRuns?limit " +
+        "listAgentRuns?limit listApprovals?limit listDeliveries?limit listEvaluations?limit listRuns?limit " +
         "listThreads?limit listTriggerFires?limit",
       "..128 characters":
         "NewTrigger.cron TriggerPatch.cron listAgentRuns?before listApprovals?before " +
-        "listDeliveries?before listRuns?before listThreads?before listTriggerFires?before",
+        "listDeliveries?before listEvaluations?before listRuns?before listThreads?before listTriggerFires?before",
       "1..500": "StartEvaluation.last listRunSteps?limit listThreadMessages?limit",
       "..16 characters": "StartRun.input.content[].image_url.detail",
       "1..32 items": "StartRun.input.content",
