@@ -32,6 +32,12 @@ const FINDS_NOTHING = "() => undefined";
 const UNUSED: readonly { path: string; names: string[]; value: string }[] = [
   // Normalizes replies, which no route has it do.
   { path: "node_modules/exact-mirror/", names: ["createMirror"], value: NONE },
+  // Reads and writes cookies, for which no handler asks Elysia.
+  {
+    path: "node_modules/elysia/dist/cookies",
+    names: ["Cookie", "createCookieJar", "parseCookie", "serializeCookie"],
+    value: NONE,
+  },
   // Serves routes that are not compiled.
   {
     path: "node_modules/elysia/dist/dynamic-handle",

@@ -142,6 +142,7 @@ const LINES: Record<string, readonly string[]> = {
   "agents versions": ["agents versions AGENT", "agents versions UNKNOWN --json"],
   "agents diff": ["agents diff AGENT 1 1", "agents diff AGENT 1 9", "agents diff AGENT one 2"],
   "agents evaluate": ["agents evaluate AGENT --last 0", "agents evaluate UNKNOWN"],
+  "agents evaluations": ["agents evaluations AGENT", "agents evaluations UNKNOWN --json"],
   "agents evaluation": ["agents evaluation UNKNOWN", "agents evaluation UNKNOWN --cancel"],
   "agents hold": ["agents hold AGENT --reason Circles", "agents hold UNKNOWN"],
   "agents release": ["agents release AGENT"],
