@@ -259,6 +259,16 @@ function walkRuns() {
     await page.waitForURL((url) => !url.href.includes(cancelled));
     expect(await first.getAttribute("href")).toBe(`/console/runs/${cancelled}`);
     await page.getByText("not_recorded").first().waitFor();
+    await page.getByRole("button", { name: "Compare" }).click();
+    const beside = page.getByRole("table", { name: "Beside the run that it repeats" });
+    const read = async (name: string) =>
+      beside.getByRole("row", { name }).getByRole("cell").allTextContents();
+    await beside.waitFor();
+    expect(await read("Status")).toEqual(["cancelled cancelled", "failed not_recorded"]);
+    expect((await read("Version")).map(Number)).toEqual([1, 1]);
+    const calls = await beside.getByRole("row", { name: "Call" }).allTextContents();
+    expect(calls.some((text) => text.includes("look_up") && text.includes("ok"))).toBe(true);
+    await judgePage(page);
     expect(walk.faults).toEqual([]);
   });
 

@@ -13,6 +13,7 @@ import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
 import { Acts } from "./acts.tsx";
 import { createAxis } from "./axis.ts";
+import { Comparison } from "./comparison.tsx";
 import { type ShownRun, type StepItem, titleOf } from "./data.ts";
 import { Detail } from "./detail.tsx";
 import { ErrorText } from "./facts.tsx";
@@ -121,6 +122,7 @@ function Panes({ run, steps }: { run: ShownRun; steps: readonly StepItem[] }) {
         <Waterfall pieces={pieces} chosen={chosen?.key} hrefOf={hrefOf} />
         <Legend hasFolds={createAxis(pieces).folds.length > 0} />
         <InputOutput run={run} />
+        {run.rerun_of !== null && <Comparison run={run} />}
       </section>
       {chosen && <Detail key={chosen.key} run={run} piece={chosen} pane={pane} />}
     </div>
