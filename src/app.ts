@@ -14,6 +14,7 @@ import { backUpBeforeMigration, openBackups } from "./backup/index.ts";
 import { type Activity, type Membership, Process, UNWATCHED } from "./cluster/index.ts";
 import { ComputePool, type ComputeService } from "./compute/index.ts";
 import { consoleRedirect, createConsoleRoutes } from "./console/index.ts";
+import { type SharedCounters, shareCounters } from "./counters/index.ts";
 import { createSecrets } from "./crypto/index.ts";
 import {
   type Database,
@@ -189,8 +190,8 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
   const operators = createOperatorService(options, parts, adminDeps);
   const drain = () => handover.drain();
   const member = openMembership({ ...options, ...all, agents, server, secrets, drain });
-  const own = { database, server, process, routers, registry };
-  const site = { ...own, gateway, checks, current, operators, member };
+  const own = { database, server, process, routers, registry, gateway, checks, current, operators };
+  const site = { ...own, ...(await openLimits(options, { ...own, agents })), member };
   openSite(options, site, [...monitoring.pages, ...agents.pages]);
   monitoring.show({ registry, gateway, parts: [compute, agents, ...backups.timers] });
 
@@ -229,31 +230,47 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
 
 /** Lists the server with what comes right before and after it. */
 function listOpened(
-  { server, member }: Site,
+  { server, member, counters }: Site,
   takeOver: () => Promise<void> | undefined,
 ): Service[] {
   const taking = { name: "takeover", start: takeOver, stop() {} };
   const telling = { name: "processes", start: () => member.look(), stop() {} };
-  return [member, taking, server, telling];
+  return [...counters, member, taking, server, telling];
 }
 
 type JoinOptions = AppOptions & { installationId: string };
 type HandoverSite = Site & { services: JoinedServices; agents: AgentService; models: Models };
 
+interface JoinedLimits {
+  limits: LimiterGroup;
+  /** Counters of all processes; empty where this one counts alone. */
+  counters: readonly SharedCounters[];
+}
+
+async function openLimits(
+  { settings, clock, log, installationId: installation }: JoinOptions,
+  site: Omit<Site, "member" | keyof JoinedLimits> & { agents: AgentService },
+): Promise<JoinedLimits> {
+  const { database, process, routers, gateway, operators, agents } = site;
+  const own = { ...routers.limiters, operators: operators.limiter };
+  const limits = new LimiterGroup({ ...own, ...gateway.limiters, ...agents.limiters });
+  const shared = { limits, slots: gateway.capacities, url: settings.server.valkey };
+  const deps = { installation, database, process, clock, log };
+  return { limits, counters: await shareCounters({ ...deps, ...shared }) };
+}
+
 function openHandover(
   { clock, predecessor = null, installationId: installation }: JoinOptions,
   site: HandoverSite,
 ): Handover {
-  const { database, server, services, routers, operators, gateway, models, agents } = site;
-  const { process, limiters } = agents;
+  const { database, server, process, services, operators, gateway, models, agents, limits } = site;
   const endStreams = () => {
     agents.endStreams();
     operators.endStreams();
   };
-  const own = { ...routers.limiters, operators: operators.limiter };
   return createHandover({
     ...{ clock, database, services, process, server, predecessor, installation, endStreams },
-    limits: new LimiterGroup({ ...own, ...gateway.limiters, ...limiters }),
+    limits,
     slots: gateway.capacities,
     keepServers: (isKept) => models.keepServers(isKept),
     retire: (...until) => waitForClients(server, { clock, endStreams }, ...until),
@@ -306,7 +323,7 @@ function createServer(options: AppOptions, current: () => Settings, running: InF
   });
 }
 
-interface Site {
+interface Site extends JoinedLimits {
   database: Database;
   server: HttpServer;
   routers: Routers;
@@ -320,7 +337,7 @@ interface Site {
 }
 
 function openSite(options: AppOptions, site: Site, others: readonly StaticPage[]): void {
-  const { database, server, registry, gateway, checks, current, member, process } = site;
+  const { database, server, registry, gateway, checks, current, member, process, counters } = site;
   const { clock, version, writeCommands = async () => "" } = options;
   const health = createHealthPages({
     clock,
@@ -328,6 +345,7 @@ function openSite(options: AppOptions, site: Site, others: readonly StaticPage[]
     isLeaving: () => server.isStopping || member.isDraining,
     listServices: () => [
       ...[...gateway.listStatuses(), ...checks.listStatuses()],
+      ...counters.map((one) => one.status()),
       ...(member.doSettingsDiffer ? [{ name: "settings", state: "differ" as const }] : []),
     ],
   });

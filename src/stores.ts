@@ -16,6 +16,7 @@ import { toolStore } from "./agents/tools/http/store/index.ts";
 import { mcpServerStore } from "./agents/tools/mcp/store.ts";
 import { usageStore } from "./agents/usage/store.ts";
 import { processStore } from "./cluster/store.ts";
+import { counterStore } from "./counters/store.ts";
 import { secretStore } from "./crypto/store.ts";
 import { budgetStore } from "./gateway/budgets/store.ts";
 import { requestLogStore } from "./gateway/request-log/store/index.ts";
@@ -43,7 +44,16 @@ export const stores = [
   ],
   ...[installationStore, secretStore, storageStore, sweepStore],
   ...[modelStore, managedServerStore, requestLogStore, budgetStore],
-  ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore, evaluationStore],
+  ...[
+    agentStore,
+    threadStore,
+    processStore,
+    counterStore,
+    runStore,
+    usageStore,
+    outboxStore,
+    evaluationStore,
+  ],
   ...[approvalStore, toolStore, mcpServerStore, connectionStore, noteStore],
   ...[triggerStore, webhookStore],
   ...[idStore, activityStore, accountDeletionStore],

@@ -49,7 +49,7 @@ export {
   ROLES,
 } from "./operators/operator.ts";
 export { operatorStore } from "./operators/store.ts";
-export { RateLimiter } from "./rate-limit.ts";
+export { type LimitRule, RateLimiter } from "./rate-limit.ts";
 export { requireScope, SCOPES, type Scope } from "./scopes.ts";
 export {
   type FoundSession,

@@ -14,8 +14,11 @@ export interface LimitRule {
 /** Counters by name: the time for which each stays closed, and the ages of its requests. */
 export type LimiterState = [name: string, closedMs: number, ages: number[]][];
 
-/** Counts a request of a name in another process; see `claim`. */
-export type ClaimElsewhere = (name: string) => Promise<number>;
+/** Counts a request of a name elsewhere; see `claim`. null: no place can tell now. */
+export type ClaimElsewhere = (name: string, rule: LimitRule) => Promise<number | null>;
+
+/** Time after which a request is tried again that could be counted nowhere. */
+const UNTOLD_MS = 1_000;
 
 interface Counter {
   /** Times of the last requests as a ring; `next` is the oldest. */
@@ -37,16 +40,14 @@ const SWEEP_EVERY = 10_000;
  */
 export class RateLimiter {
   readonly #clock: Clock;
-  readonly #rule: LimitRule;
+  #rule: LimitRule;
   readonly #counters = new Map<string, Counter>();
-  #requestsMax: number;
   #requests = 0;
   #claimElsewhere: ClaimElsewhere | null = null;
 
   constructor(clock: Clock, rule: LimitRule) {
     this.#clock = clock;
     this.#rule = rule;
-    this.#requestsMax = rule.requests_max;
   }
 
   /**
@@ -65,7 +66,7 @@ export class RateLimiter {
     return this.#claimElsewhere ? this.#follow(name, this.#claimElsewhere) : this.#claim(name);
   }
 
-  /** Lets another process count from now on, and notes what it allows; null counts here again. */
+  /** Lets others count from now on, and notes what they allow; null counts here again. */
   follow(claimElsewhere: ClaimElsewhere | null): void {
     this.#claimElsewhere = claimElsewhere;
   }
@@ -91,13 +92,14 @@ export class RateLimiter {
   }
 
   async #follow(name: string, claimElsewhere: ClaimElsewhere): Promise<number> {
-    let waitMs: number;
+    let waitMs: number | null;
     try {
-      waitMs = await claimElsewhere(name);
+      waitMs = await claimElsewhere(name, this.#rule);
     } catch {
       // The other process has ended.
       return this.#claim(name);
     }
+    if (waitMs === null) return UNTOLD_MS;
     const counter = this.#find(name);
     const now = this.#clock.monotonic();
     if (waitMs === 0) {
@@ -114,7 +116,7 @@ export class RateLimiter {
     const counter = this.#find(name);
     if (counter.closedUntil > now) return counter.closedUntil - now;
     this.#makeRoom(counter, now);
-    const freeAt = findOldest(counter, this.#requestsMax) + windowMs;
+    const freeAt = findOldest(counter, this.#rule.requests_max) + windowMs;
     if (freeAt > now) {
       if (closingMs === 0) return freeAt - now;
       // Refused requests don't prolong the closing, or clients that retry early never get in.
@@ -129,7 +131,7 @@ export class RateLimiter {
   #makeRoom(counter: Counter, now: number): void {
     const { length } = counter.takenAt;
     const isFull = length === 0 || counter.takenAt[counter.next]! + this.#rule.windowMs > now;
-    if (isFull && length < this.#requestsMax) growRing(counter, this.#requestsMax);
+    if (isFull && length < this.#rule.requests_max) growRing(counter, this.#rule.requests_max);
   }
 
   #count(counter: Counter, now: number): void {
@@ -139,8 +141,8 @@ export class RateLimiter {
 
   /** Applies another maximum from the next request on; counted requests stay counted. */
   change(requestsMax: number): void {
-    const isMore = requestsMax > this.#requestsMax;
-    this.#requestsMax = requestsMax;
+    const isMore = requestsMax > this.#rule.requests_max;
+    this.#rule = { ...this.#rule, requests_max: requestsMax };
     if (isMore) for (const counter of this.#counters.values()) counter.closedUntil = 0;
   }
 

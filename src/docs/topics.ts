@@ -26,6 +26,7 @@ import requests from "./requests.md" with { type: "file" };
 import responses from "./responses.md" with { type: "file" };
 import security from "./security.md" with { type: "file" };
 import services from "./services.md" with { type: "file" };
+import severalMachines from "./several-machines.md" with { type: "file" };
 import stub from "./stub.md" with { type: "file" };
 import tools from "./tools.md" with { type: "file" };
 import triggers from "./triggers.md" with { type: "file" };
@@ -83,6 +84,7 @@ export function listTopics({ writeCommands }: References): readonly DocsTopic[] 
     ...inGroup("Operation", [
       page("models", "connect model servers: replicas, health, start on demand", models),
       page("deployment", "service and proxy, accounts and keys, reload, stop, health", deployment),
+      page("several-machines", "several servers on one database, with Valkey", severalMachines),
       page("upgrade", "replace the running server without downtime", upgrade),
       page(
         "operators",

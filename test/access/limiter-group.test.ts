@@ -42,3 +42,17 @@ test("a follower claims by the limiter's name, until it counts alone again", asy
   follower.follow(null);
   expect(await claim(follower, "searches")).toEqual([0, 0]);
 });
+
+test("limiters that all processes share follow no takeover, and note what was allowed", async () => {
+  const group = open("requests");
+  const asked: unknown[] = [];
+  group.share(async (limiter, name, { requests_max }) => {
+    asked.push([limiter, name, requests_max]);
+    return asked.length === 1 ? 0 : null;
+  });
+  for (const claimed of [async () => 0, null]) group.follow(claimed);
+  // Nobody could count the second one.
+  expect(await claim(group, "requests")).toEqual([0, 1_000]);
+  expect(asked).toEqual(Array(2).fill(["requests", "a", 2]));
+  expect(group.export()).toEqual({ requests: [["a", 0, [0]]] });
+});

@@ -18,6 +18,7 @@ import { toolStore } from "../../src/agents/tools/http/store/index.ts";
 import { mcpServerStore } from "../../src/agents/tools/mcp/store.ts";
 import { usageStore } from "../../src/agents/usage/store.ts";
 import { processStore } from "../../src/cluster/store.ts";
+import { counterStore } from "../../src/counters/store.ts";
 import { secretStore } from "../../src/crypto/store.ts";
 import type { Database } from "../../src/database/index.ts";
 import { budgetStore } from "../../src/gateway/budgets/store.ts";
@@ -46,6 +47,7 @@ import { approvalCases } from "./approval-cases.ts";
 import { approvalLinkCases } from "./approval-link-cases.ts";
 import { budgetCases, limitCases } from "./budget-cases.ts";
 import { connectionCases } from "./connection-cases.ts";
+import { counterCases } from "./counter-cases.ts";
 import { dueCases } from "./due-cases.ts";
 import { evaluationCases } from "./evaluation-cases.ts";
 import { fireCases } from "./fire-cases.ts";
@@ -103,6 +105,7 @@ export function bindStores(database: Database) {
     evaluations: database.bind(evaluationStore),
     threads: database.bind(threadStore),
     processes: database.bind(processStore),
+    counters: database.bind(counterStore),
     runs: database.bind(runStore),
     approvals: database.bind(approvalStore),
     notes: database.bind(noteStore),
@@ -844,6 +847,7 @@ export const cases: readonly Case[] = [
   ...sweepCases,
   ...threadCases,
   ...processCases,
+  ...counterCases,
   ...evaluationCases,
   ...runStartCases,
   ...runCases,

@@ -112,6 +112,25 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
   },
   "processes.askReload": { "asks every live process once more": ["processes "] },
   "processes.askAbout": { "changes nothing, and wakes all processes": ["processes "] },
+  "counters.open": {},
+  "counters.lose": {
+    "begins a term in which nobody decides, once": ["counters "],
+    "lets the database go on where a filling has failed": ["counters "],
+  },
+  "counters.report": {
+    "lets the database count once all have reported, in the place of what they said before": [
+      "counters ",
+    ],
+  },
+  "counters.settle": {
+    "goes on in the database when the process that fills is dead": ["counters "],
+  },
+  "counters.take": {},
+  "counters.hold": {},
+  "counters.reach": {
+    "lets the last process that reaches the same Valkey server fill it": ["counters "],
+  },
+  "counters.fill": { "lets Valkey count, and ignores another term": ["counters "] },
   "evaluations.create": {
     "stores an evaluation with its runs, and counts its bytes": ["evaluation e-1"],
     "refuses more under way than an account may have, and more bytes": ["evaluation e-7"],

@@ -27,6 +27,7 @@ export const mayImport: Record<string, readonly string[]> = {
   models: [...shared, "access", "http"],
   http: [...shared, "access"],
   takeover: ["platform", "database", "access"],
+  counters: ["platform", "database", "access"],
   access: shared,
   backup: ["platform", "settings", "database", "crypto", "cluster", "installation"],
   retention: ["platform", "database", "cluster"],

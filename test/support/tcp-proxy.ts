@@ -46,7 +46,8 @@ export function startTcpProxy(host: string, port: number): TcpProxy {
         open(socket) {
           socket.data = { onward: null, early: [], isSwallowed: swallowsNew };
           links.add(socket);
-          if (!swallowsNew) void connect(socket);
+          // A server that is away refuses through the proxy, too.
+          if (!swallowsNew) connect(socket).catch(() => socket.end());
         },
         data(socket, bytes) {
           const { data } = socket;

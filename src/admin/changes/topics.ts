@@ -57,6 +57,7 @@ const TOPICS_OF_STORES: Readonly<Record<string, readonly ChangeTopic[]>> = {
   agents: ["agents"],
   threads: NONE,
   processes: NONE,
+  counters: NONE,
   // Channels tell of all but a start.
   runs: NONE,
   evaluations: NONE,

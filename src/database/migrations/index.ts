@@ -35,6 +35,7 @@ import { mcpServers } from "./0034-mcp-servers.ts";
 import { exposedAgents } from "./0035-exposed-agents.ts";
 import { leases } from "./0040-leases.ts";
 import { processColumns } from "./0041-processes.ts";
+import { sharedCounters } from "./0042-shared-counters.ts";
 import { sharedBudgets } from "./0043-shared-budgets.ts";
 
 export const migrations: readonly Migration[] = [
@@ -45,7 +46,7 @@ export const migrations: readonly Migration[] = [
   ...[installation, requestIndex, estimatedCosts, consoleSessions],
   ...[stepExecutions, sentAttempts, keyEndings, playgroundRequests, approvalLinks],
   ...[requestCapacity, outputAndImages, reruns, mcpServers, exposedAgents],
-  ...[leases, processColumns, sharedBudgets],
+  ...[leases, processColumns, sharedCounters, sharedBudgets],
   ...readTrials(),
 ];
 

@@ -12,9 +12,14 @@ export interface CapacitySize {
   max_queued: number;
 }
 
-/** The process that has taken over, which decides on slots for this one too. */
+/** Interval at which requests in the line ask for a slot that another process has given back. */
+const ASK_EVERY_MS = 100;
+/** Time for which slots go to this process's own line, before others may have one. */
+const OWN_MS = 1_000;
+
+/** Decides on slots for this process too: the one that has taken over, or one for all. */
 export interface CapacityLeader {
-  take(): Promise<boolean>;
+  take(max: number): Promise<boolean>;
   release(): void;
 }
 
@@ -26,6 +31,10 @@ export class Capacity {
   /** Slots that another process uses: the one before this one. */
   #elsewhere = 0;
   #leader: CapacityLeader | null = null;
+  /** Several processes share the slots for good, and each has a line of its own. */
+  #hasLine = true;
+  #isAsking = false;
+  #givenBackAt = Number.NEGATIVE_INFINITY;
   /** Slots that the leader counts for this process. */
   #granted = 0;
   /** Number of running requests, and the sum of their start times, for their average age. */
@@ -59,10 +68,15 @@ export class Capacity {
     if (signal.aborted) throw apiError("client_closed_request");
     // A released slot goes to the queue at once: with a free slot the queue is empty.
     const find = () => this.#take();
-    if (this.#leader && (await this.#leader.take().catch(() => true))) this.#granted += 1;
+    // Requests in the line come first.
+    const leader = this.#hasLine && this.#queue.size > 0 ? null : this.#leader;
+    if (leader && (await leader.take(this.#size.max_concurrent).catch(() => true))) {
+      this.#granted += 1;
+    }
     if (!find()) {
       // Only slots of requests that end here are left to those that wait already.
-      if (this.#leader || this.#size.max_queued === 0) return null;
+      if (!this.#hasLine || this.#size.max_queued === 0) return null;
+      this.#askLater();
       const request = { account, find, isSkippable: false, timeoutMs: QUEUED_MS_MAX, signal };
       const slot = await this.#queue.wait(request);
       if (slot === "left") throw apiError("client_closed_request");
@@ -108,9 +122,10 @@ export class Capacity {
     this.#queue.serve();
   }
 
-  /** Lets another process decide, which counts the slots in use here; null decides here again. */
-  follow(leader: CapacityLeader | null): void {
+  /** Lets a leader decide, which counts the slots in use here; null decides here again. */
+  follow(leader: CapacityLeader | null, hasLine = leader === null): void {
     this.#leader = leader;
+    this.#hasLine = hasLine;
     this.#granted = this.#inUse;
     this.#queue.serve();
   }
@@ -137,10 +152,38 @@ export class Capacity {
     this.#begun.startMs -= startMs;
     const before = this.#durationMs ?? durationMs;
     this.#durationMs = before + (durationMs - before) * NEWEST_WEIGHT;
+    const now = this.#clock.monotonic();
+    if (this.#hasLine && now - this.#givenBackAt >= OWN_MS) {
+      this.#givenBackAt = now;
+      this.#giveBack();
+    }
     this.#queue.serve();
-    if (!this.#leader || this.#inUse === this.#granted) return;
-    this.#granted -= 1;
-    this.#leader.release();
+    this.#giveBack();
+  }
+
+  /** Gives unused slots back to the leader. */
+  #giveBack(): void {
+    while (this.#leader && this.#granted > this.#inUse) {
+      this.#granted -= 1;
+      this.#leader.release();
+    }
+  }
+
+  #askLater(): void {
+    if (this.#isAsking || !this.#leader) return;
+    this.#isAsking = true;
+    this.#clock.after(ASK_EVERY_MS, () => void this.#askForLine());
+  }
+
+  async #askForLine(): Promise<void> {
+    const { max_concurrent } = this.#size;
+    while (this.#queue.size > 0 && (await this.#leader?.take(max_concurrent))) {
+      this.#granted += 1;
+      this.#queue.serve();
+      this.#giveBack();
+    }
+    this.#isAsking = false;
+    if (this.#queue.size > 0) this.#askLater();
   }
 
   /** Includes the age of present requests, all of which may hang. */

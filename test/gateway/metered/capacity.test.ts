@@ -285,3 +285,45 @@ describe("gateway.limits.shared_capacity another process decides on the slots", 
     expect(old.capacity.status()).toEqual({ inUse: 3, queued: 1 });
   });
 });
+
+describe("gateway.limits.shared_capacity several processes share the slots", () => {
+  /** Two processes with one slot in sum, each with a line of its own. */
+  function share() {
+    let taken = 0;
+    const leader = {
+      take: async (max: number) => taken < max && ++taken > 0,
+      release: () => void taken--,
+    };
+    const both = [openCapacity(1, 5), openCapacity(1, 5)] as const;
+    for (const { capacity } of both) capacity.follow(leader, true);
+    return both;
+  }
+
+  test("so that one that waits gets the slot that the other gives back", async () => {
+    const [one, other] = share();
+    await one.ask("a1");
+    await other.ask("b1");
+    expect(other.begun).toEqual([]);
+    await one.end("a1");
+    await other.clock.advance(100);
+    expect(other.begun).toEqual(["b1"]);
+  });
+
+  test("so that a slot goes to the line of its process for a second, and then to the other's", async () => {
+    const [one, other] = share();
+    await one.ask("a1");
+    await one.end("a1");
+    await one.ask("a2", "a3", "a4");
+    await other.ask("b1");
+    await one.end("a2");
+    await other.clock.advance(100);
+    expect([one.begun, other.begun]).toEqual([["a1", "a2", "a3"], []]);
+    await one.clock.advance(1_000);
+    await one.end("a3");
+    await other.clock.advance(100);
+    expect([one.begun, other.begun]).toEqual([["a1", "a2", "a3"], ["b1"]]);
+    await other.end("b1");
+    await one.clock.advance(100);
+    expect(one.begun).toEqual(["a1", "a2", "a3", "a4"]);
+  });
+});

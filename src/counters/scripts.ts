@@ -1,0 +1,60 @@
+// Scripts that Valkey runs, each as one step and by its own clock. KEYS[1] holds the term of the
+// counters: with another one, or none after a restart, they answer -1.
+import { script } from "./valkey.ts";
+
+const BEGIN = `if redis.call('GET',KEYS[1])~=ARGV[1] then return -1 end
+local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000) `;
+
+/**
+ * Counts a request: its times, a closing; maximum, window, closing in ms. A time is stored one
+ * later, so that no window is short by a part of a millisecond.
+ */
+export const TAKE = script(`${BEGIN}
+local max,window,closing=tonumber(ARGV[2]),tonumber(ARGV[3]),tonumber(ARGV[4])
+local closed=redis.call('GET',KEYS[3])
+if closed and tonumber(closed)>=max then return math.max(1,redis.call('PTTL',KEYS[3])) end
+local first=redis.call('LINDEX',KEYS[2],max-1)
+local wait=first and first+window-now or 0
+if wait>0 then
+if closing==0 then return wait end
+redis.call('SET',KEYS[3],max,'PX',closing) return closing end
+redis.call('LPUSH',KEYS[2],string.format('%.0f',now+1))
+redis.call('LTRIM',KEYS[2],0,max-1)
+redis.call('PEXPIRE',KEYS[2],window)
+return 0`);
+
+/**
+ * Sets the slots of a process, in a hash by processes; their number and their maximum, -1 for none.
+ * Those of a process that has not renewed them lapse.
+ */
+export const HOLD = script(`${BEGIN}
+local sum=0
+local all=redis.call('HGETALL',KEYS[2])
+for i=1,#all,2 do
+local slots,ends=all[i+1]:match('(%d+) (%d+)')
+if tonumber(ends)<now then redis.call('HDEL',KEYS[2],all[i])
+elseif all[i]~=ARGV[2] then sum=sum+slots end end
+if ARGV[4]~='-1' and sum+ARGV[3]>tonumber(ARGV[4]) then return 0 end
+redis.call('HSET',KEYS[2],ARGV[2],ARGV[3]..string.format(' %.0f',now+15000))
+redis.call('PEXPIRE',KEYS[2],15000)
+return 1`);
+
+/** Writes the counter that processes have reported: pairs of the age and number of requests. */
+export const FILL = script(`
+local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000)
+for i=1,#ARGV,2 do
+local age=tonumber(ARGV[i])
+if age<0 then redis.call('SET',KEYS[2],1e15,'PX',-age) else
+local at=string.format('%.0f',now+1-age)
+for _=1,ARGV[i+1] do redis.call('RPUSH',KEYS[1],at) end
+redis.call('PEXPIRE',KEYS[1],60000) end end
+return 0`);
+
+/** Writes the slots of one process. */
+export const FILL_SLOTS = script(`
+local t=redis.call('TIME')
+redis.call('HSET',KEYS[1],ARGV[1],ARGV[2]..string.format(' %.0f',t[1]*1000+15000))
+return redis.call('PEXPIRE',KEYS[1],15000)`);
+
+/** Opens the counters of a term, whose key was written last. */
+export const OPEN = script("redis.call('SET',KEYS[1],ARGV[1]) return 0");

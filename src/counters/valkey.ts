@@ -1,0 +1,96 @@
+// A connection to Valkey. No call waits for a connection, and none outlasts its deadline.
+import { createSystemClock, settlesWithin } from "../platform/clock.ts";
+
+const CALL_MS = 50;
+/** Lateness of a timer that shows a busy event loop, which has not read the reply either. */
+const BUSY_MS = 5;
+const CONNECT_MS = 500;
+
+export interface Script {
+  text: string;
+  hash: string;
+}
+
+export function script(text: string): Script {
+  return { text, hash: new Bun.CryptoHasher("sha1").update(text).digest("hex") };
+}
+
+export class Valkey {
+  readonly #url: string;
+  readonly #callMs: number;
+  /** The network is real where the clock of a test is not. */
+  readonly #clock = createSystemClock();
+  #client: Bun.RedisClient | null = null;
+  #server: string | null = null;
+
+  constructor(url: string, callMs = CALL_MS) {
+    this.#url = url;
+    this.#callMs = callMs;
+  }
+
+  get isConnected(): boolean {
+    return this.#client?.connected === true && this.#server !== null;
+  }
+
+  /** Connects where needed, and returns the run id of the server; null: it is away, or slow. */
+  async reach(): Promise<string | null> {
+    try {
+      if (!this.#client?.connected) await this.#connect();
+      const text = await this.#within(this.#client!.send("INFO", ["server"]));
+      this.#server = /^run_id:(\w+)/m.exec(String(text))?.[1] ?? null;
+    } catch {
+      this.close();
+    }
+    return this.#server;
+  }
+
+  /**
+   * Runs a script that returns a number; null: no answer. A failure ends the connection, and what
+   * was under way may have been done.
+   */
+  async run({ text, hash }: Script, keys: readonly string[], args: readonly (string | number)[]) {
+    const client = this.#client;
+    if (!client?.connected) return null;
+    const rest = [String(keys.length), ...keys, ...args.map(String)];
+    const call = client.send("EVALSHA", [hash, ...rest]).catch((failure) => {
+      // A server that was restarted knows no script.
+      if (!String(failure?.message).startsWith("NOSCRIPT")) throw failure;
+      return client.send("EVAL", [text, ...rest]);
+    });
+    try {
+      return Number(await this.#within(call));
+    } catch {
+      if (client === this.#client) this.close();
+      return null;
+    }
+  }
+
+  close(): void {
+    this.#client?.close();
+    this.#client = null;
+    this.#server = null;
+  }
+
+  async #connect(): Promise<void> {
+    this.close();
+    const client = new Bun.RedisClient(this.#url, {
+      ...{ autoReconnect: false, enableOfflineQueue: false, maxRetries: 0 },
+      connectionTimeout: CONNECT_MS,
+    });
+    this.#client = client;
+    await client.connect();
+  }
+
+  async #within<T>(call: Promise<T>): Promise<T> {
+    const ended = call.then(
+      () => {},
+      () => {},
+    );
+    for (let isBusy = true; isBusy; ) {
+      const startedAt = this.#clock.monotonic();
+      if (await settlesWithin(this.#clock, this.#callMs, ended)) return call;
+      isBusy = this.#clock.monotonic() - startedAt > this.#callMs + BUSY_MS;
+    }
+    throw new Error("Valkey did not answer in time");
+  }
+}

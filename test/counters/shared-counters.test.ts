@@ -1,0 +1,206 @@
+// Tests that several processes together keep a limit, whatever happens to Valkey.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { processStore } from "../../src/cluster/store.ts";
+import type { DatabaseLocation } from "../../src/database/index.ts";
+import { type Ground, openEmptiedServer } from "../support/database.ts";
+import { HAS_VALKEY, startValkey, type TestValkey } from "../support/valkey.ts";
+import {
+  type Attempt,
+  attempt,
+  countMost,
+  openProcess,
+  type TestProcess,
+  until,
+} from "./processes.ts";
+
+const SERVER = process.env.WADI_TEST_POSTGRES;
+const MINUTE = { requests_max: 120, windowMs: 60_000, closingMs: 60_000 };
+
+if (SERVER && HAS_VALKEY) {
+  describe("three processes on one database and Valkey", () => testProcesses(SERVER));
+} else {
+  test.skip("skipped: it needs WADI_TEST_POSTGRES and a Valkey or Redis server", () => {});
+}
+
+function testProcesses(server: string): void {
+  let ground: Ground;
+  let valkey: TestValkey;
+  let place: DatabaseLocation;
+  const open: TestProcess[] = [];
+  beforeAll(async () => {
+    ground = openEmptiedServer(server);
+    valkey = await startValkey();
+  });
+  afterEach(async () => {
+    for (const one of open.splice(0)) await one.stop();
+  });
+  afterAll(async () => {
+    await valkey.stop();
+    await ground.release();
+  });
+
+  async function start(rule = MINUTE, slots?: number): Promise<TestProcess[]> {
+    place = { ...(await ground.makePlace()), isShared: true } as DatabaseLocation;
+    const setup = {
+      ...{ place, rule, slots },
+      port: valkey.port,
+      installation: crypto.randomUUID(),
+    };
+    for (let n = 0; n < 3; n++) open.push(await openProcess(setup));
+    await until(() => open.every(({ isOn }) => isOn));
+    return [...open];
+  }
+
+  const askAll = (all: readonly TestProcess[], each: number) =>
+    Promise.all(all.flatMap((one) => Array.from({ length: each }, () => attempt(one, "a"))));
+  const countAdmitted = (attempts: readonly Attempt[]) =>
+    attempts.filter(({ waitMs }) => waitMs === 0).length;
+
+  test("admit exactly 120 requests in a minute, however many are asked of each", async () => {
+    const all = await start();
+    const attempts = await askAll(all, 80);
+    expect(countAdmitted(attempts)).toBe(120);
+    expect(attempts.every(({ waitMs }) => waitMs >= 0 && waitMs <= 60_000)).toBe(true);
+  });
+
+  test("never admit more than the limit in any window, and go on after each", async () => {
+    const windowMs = 400;
+    const all = await start({ requests_max: 20, windowMs, closingMs: 0 });
+    const attempts: Attempt[] = [];
+    while (countAdmitted(attempts) < 80) attempts.push(...(await askAll(all, 3)));
+    expect(countMost(attempts, windowMs)).toBe(20);
+  });
+
+  test("keep a closing in force when Valkey restarts without its data", async () => {
+    const all = await start();
+    await askAll(all, 50);
+    await valkey.stop();
+    await valkey.start();
+    const attempts: Attempt[] = [];
+    do attempts.push(...(await askAll(all, 1)));
+    while (!attempts.some(({ waitMs }) => waitMs > 30_000));
+    await until(() => all.every(({ isOn }) => isOn));
+    attempts.push(...(await askAll(all, 5)));
+    expect(countAdmitted(attempts)).toBe(0);
+    expect(attempts.at(-1)!.waitMs).toBeGreaterThan(30_000);
+  });
+
+  test("count in PostgreSQL while Valkey is away, and in Valkey again: 120 in sum", async () => {
+    const all = await start();
+    const attempts = await askAll(all.slice(0, 1), 100);
+    expect(countAdmitted(attempts)).toBe(100);
+    await valkey.stop();
+    // Nobody decides until all have reported: refused for a second, and asked again.
+    while (countAdmitted(attempts) < 110) attempts.push(...(await askAll(all, 1)));
+    expect(all.some(({ isOn }) => isOn)).toBe(false);
+    await valkey.start();
+    await until(() => all.every(({ isOn }) => isOn));
+    attempts.push(...(await askAll(all, 30)));
+    expect(countAdmitted(attempts)).toBe(120);
+  });
+
+  test("count in PostgreSQL all together when one alone does not reach Valkey", async () => {
+    const all = await start();
+    const attempts = await askAll(all, 30);
+    all[0]!.proxy.swallow();
+    while (countAdmitted(attempts) < 100) attempts.push(...(await askAll(all, 1)));
+    await until(() => !all.some(({ isOn }) => isOn));
+    all[0]!.proxy.heal();
+    await until(() => all.every(({ isOn }) => isOn));
+    attempts.push(...(await askAll(all, 30)));
+    expect(countAdmitted(attempts)).toBe(120);
+  });
+
+  test("never exceed the limit while Valkey restarts under load", async () => {
+    const windowMs = 3_000;
+    const all = await start({ requests_max: 40, windowMs, closingMs: 0 });
+    const attempts: Attempt[] = [];
+    let isOver = false;
+    const loads = all.map(async (one) => {
+      while (!isOver) attempts.push(await attempt(one, "a"));
+    });
+    for (let n = 0; n < 3; n++) {
+      await until(() => all.every(({ isOn }) => isOn));
+      await valkey.stop();
+      await until(() => !all.some(({ isOn }) => isOn));
+      await valkey.start();
+    }
+    await until(() => all.every(({ isOn }) => isOn) && countAdmitted(attempts) > 40);
+    isOver = true;
+    await Promise.all(loads);
+    expect(countMost(attempts, windowMs)).toBeLessThanOrEqual(40);
+  });
+
+  test("answer that Retry-After is a second while one has not reported", async () => {
+    const all = await start();
+    await askAll(all, 20);
+    // A process that lives and does not answer: frozen, or cut off from the database.
+    const processes = all[0]!.database.bind(processStore);
+    const frozen = await processes.register(Date.now());
+    await valkey.stop();
+    await until(() => !all.some(({ isOn }) => isOn));
+    const attempts = await askAll(all, 5);
+    expect(attempts.map(({ waitMs }) => waitMs)).toEqual(Array(15).fill(1_000));
+    await processes.end(frozen, 0);
+    while (countAdmitted(attempts) < 60) attempts.push(...(await askAll(all, 1)));
+    while (attempts.at(-1)!.waitMs < 30_000) attempts.push(...(await askAll(all, 1)));
+    expect(countAdmitted(attempts)).toBe(60);
+    await valkey.start();
+  });
+
+  test("remember what a process admitted that has stopped, and wait for nobody then", async () => {
+    const all = await start();
+    const attempts = await askAll(all.slice(0, 1), 70);
+    await open.shift()!.stop();
+    await valkey.stop();
+    const others = all.slice(1);
+    while (countAdmitted(attempts) < 120) attempts.push(...(await askAll(others, 1)));
+    while (attempts.at(-1)!.waitMs < 30_000) attempts.push(...(await askAll(others, 1)));
+    expect(countAdmitted(attempts)).toBe(120);
+    await valkey.start();
+  });
+
+  test("notice that Valkey was emptied, and count what they have admitted", async () => {
+    const all = await start();
+    const attempts = await askAll(all, 30);
+    await valkey.empty();
+    while (!attempts.some(({ waitMs }) => waitMs > 30_000)) {
+      attempts.push(...(await askAll(all, 4)));
+    }
+    await until(() => all.every(({ isOn }) => isOn));
+    attempts.push(...(await askAll(all, 10)));
+    expect(countAdmitted(attempts)).toBe(120);
+  });
+
+  test("use no more slots in sum than there are, also while Valkey is away", async () => {
+    const all = await start(MINUTE, 2);
+    let [inUse, most, done] = [0, 0, 0];
+    let isOver = false;
+    const load = async ({ capacity }: TestProcess) => {
+      while (!isOver) {
+        const { signal } = new AbortController();
+        await capacity.tryUse("a", signal, async () => {
+          most = Math.max(most, ++inUse);
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          inUse -= 1;
+          done += 1;
+        });
+      }
+    };
+    const loads = all.flatMap((one) => [load(one), load(one)]);
+    const more = async () => {
+      const before = done;
+      await until(() => done > before + 30);
+    };
+    await more();
+    await valkey.stop();
+    await until(() => !all.some(({ isOn }) => isOn));
+    await more();
+    await valkey.start();
+    await until(() => all.every(({ isOn }) => isOn));
+    await more();
+    isOver = true;
+    await Promise.all(loads);
+    expect(most).toBe(2);
+  });
+}
