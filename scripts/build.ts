@@ -5,7 +5,14 @@ import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import { bundleConsole } from "../src/console/index.ts";
-import { packConsole, packedRanks, packedTexts, packLibrary, unusedParts } from "./packer.ts";
+import {
+  flatStatements,
+  packConsole,
+  packedRanks,
+  packedTexts,
+  packLibrary,
+  unusedParts,
+} from "./packer.ts";
 
 export const root = dirname(import.meta.dir);
 
@@ -87,6 +94,7 @@ export const bundle = async (build: Build, outfile: string) => ({
     unusedParts,
     packedRanks,
     packedTexts,
+    flatStatements,
     packConsole(await bundleConsole()),
     ...(await Promise.all(PACKED_LIBRARIES.map((entry) => packLibrary(entry)))),
     await packLibrary("@elysiajs/openapi/openapi", { elysia: "t", "@sinclair/typebox": "Kind" }),

@@ -124,6 +124,17 @@ export const packedTexts: BunPlugin = {
   },
 };
 
+/** Files of SQL without indentation: only their statements are texts of several lines. */
+export const flatStatements: BunPlugin = {
+  name: "flat statements",
+  setup: (builder) => {
+    const filter = /src\/.*(\/store|\/store\/[\w-]+|\/migrations\/[\w-]+)\.ts$/;
+    builder.onLoad({ filter }, async ({ path }) => {
+      return { contents: (await Bun.file(path).text()).replace(/\n +/g, "\n"), loader: "ts" };
+    });
+  },
+};
+
 /**
  * Puts the packed files of the console in the place of its page. They are bundled before, since a
  * bundler inside a plugin of another waits for ever.
