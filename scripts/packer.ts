@@ -128,7 +128,7 @@ export const packedTexts: BunPlugin = {
 export const flatStatements: BunPlugin = {
   name: "flat statements",
   setup: (builder) => {
-    const filter = /src\/.*(\/store|\/store\/[\w-]+|\/migrations\/[\w-]+)\.ts$/;
+    const filter = /src\/(database\/.*|.*\/store(\/[\w-]+)?)\.ts$/;
     builder.onLoad({ filter }, async ({ path }) => {
       return { contents: (await Bun.file(path).text()).replace(/\n +/g, "\n"), loader: "ts" };
     });

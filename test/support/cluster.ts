@@ -3,15 +3,14 @@ import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openRoom, type Room, type RunOptions, type Server } from "./binary.ts";
 import { openServer } from "./database.ts";
-import { findClosedPort } from "./ports.ts";
+import { HAS_VALKEY, startValkey } from "./valkey.ts";
 
 const POSTGRES = process.env.WADI_TEST_POSTGRES;
-const PROGRAM = Bun.which("valkey-server") ?? Bun.which("redis-server");
 
 /** Why several servers cannot be tried here; null: they can. */
 export const MISSING = !POSTGRES
   ? "WADI_TEST_POSTGRES names no server of PostgreSQL"
-  : PROGRAM
+  : HAS_VALKEY
     ? null
     : "neither valkey-server nor redis-server is there";
 
@@ -38,7 +37,7 @@ export async function openCluster(): Promise<TestCluster> {
   const setup = openServer(POSTGRES!);
   const place = await setup.makePlace();
   const { url } = place as Extract<typeof place, { kind: "postgres" }>;
-  const valkey = await startValkey(room.directory);
+  const valkey = await startValkey();
   const env = { WADI_SERVER__DATABASE: url, WADI_SERVER__VALKEY: valkey.url };
   const names: string[] = [];
   const folder = (name: string) => join(room.directory, name);
@@ -67,26 +66,7 @@ export async function openCluster(): Promise<TestCluster> {
     async close() {
       await room.close();
       await setup.release();
-      await valkey.close();
-    },
-  };
-}
-
-async function startValkey(cwd: string) {
-  const port = findClosedPort();
-  const options = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
-  const child = Bun.spawn([PROGRAM!, ...options], { cwd, stdio: ["ignore", "pipe", "ignore"] });
-  const decoder = new TextDecoder();
-  let said = "";
-  for await (const bytes of child.stdout) {
-    said += decoder.decode(bytes);
-    if (/ready to accept connections/i.test(said)) break;
-  }
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    async close() {
-      child.kill();
-      await child.exited;
+      await valkey.stop();
     },
   };
 }
