@@ -105,7 +105,9 @@ async function serve(name: string, failPoint = ""): Promise<Served> {
 }
 
 async function create({ ask }: Served, path: string, body: object): Promise<string> {
-  const reply = await ask("POST", path, body);
+  let reply = await ask("POST", path, body);
+  // A process that was frozen, or whose Valkey has just started, asks first who counts.
+  while (reply.status === 429) reply = await ask("POST", path, body);
   const text = await reply.text();
   if (!reply.ok) throw new Error(`${path} answered ${reply.status}: ${text}`);
   return JSON.parse(text).id;
