@@ -45,6 +45,7 @@ const Slots = Type.Object({
 const Use = Type.Object({
   now: Type.Integer(),
   requests: Type.Integer(),
+  first: Type.Integer(),
   last: Type.Integer(),
 });
 const Value = Type.Object({ value: Type.Integer() });
@@ -100,17 +101,6 @@ async function settle(tx: Tx): Promise<void> {
   );
   // A filling that failed has decided nothing, so this database can go on.
   if (missing!.value === 0) await move(tx, sql`mode = 'database'`, mode === "filling" ? 1 : 0);
-}
-
-/** The time until the oldest request that counts has left the window. */
-async function findWait(tx: Tx, take: CountedTake, now: number): Promise<number> {
-  const oldest = await tx.one(
-    Value,
-    sql`SELECT at AS value FROM (SELECT at, SUM(requests) OVER (ORDER BY at DESC) AS since
-        FROM counter_takes WHERE counter = ${take.counter}) AS takes
-      WHERE since >= ${take.requests_max} ORDER BY at DESC LIMIT 1`,
-  );
-  return Math.max(1, (oldest?.value ?? 0) + take.windowMs + 1 - now);
 }
 
 const countTake = (tx: Tx, { counter, epoch }: CountedTake, at: number, requests: number) =>
@@ -178,15 +168,15 @@ const counterStoreAlone = store(
       const { term, counter, requests_max, windowMs, closingMs } = take;
       const place = await lockPlace(tx);
       if (place?.term !== term || place.mode !== "database") return null;
-      const { now, requests, last } = (await tx.one(
+      const { now, requests, first, last } = (await tx.one(
         Use,
         sql`SELECT ${tx.clock} AS now, CAST(COALESCE(SUM(requests), 0) AS BIGINT) AS requests,
-            COALESCE(MAX(at), 0) AS last
+            COALESCE(MIN(at), 0) AS first, COALESCE(MAX(at), 0) AS last
           FROM counter_takes WHERE counter = ${counter} AND at >= ${tx.clock} - ${windowMs}`,
       ))!;
       if (last > now) return last - now;
       if (requests >= requests_max) {
-        if (closingMs === 0) return findWait(tx, take, now);
+        if (closingMs === 0) return first + windowMs + 1 - now;
         await countTake(tx, take, now + closingMs, 0);
         return closingMs;
       }
