@@ -26,9 +26,10 @@ export const packedRanks: BunPlugin = {
 };
 
 const NONE = "undefined";
-const FINDS_NOTHING = "() => undefined";
+/** Can be called, and stands behind `instanceof`. */
+const FINDS_NOTHING = "function () {}";
 
-/** Parts of Elysia without a use here: the names that are imported, and what stands for each. */
+/** Parts of libraries without a use here: the names that are imported, and what stands for each. */
 const UNUSED: readonly { path: string; names: string[]; value: string }[] = [
   // Normalizes replies, which no route has it do.
   { path: "node_modules/exact-mirror/", names: ["createMirror"], value: NONE },
@@ -61,6 +62,26 @@ const UNUSED: readonly { path: string; names: string[]; value: string }[] = [
       ...["getSchemaProperties", "mergeObjectSchemas", "resolveSchema", "unwrapImportSchema"],
       ...["hasAdditionalProperties", "hasElysiaMeta", "hasProperty", "hasRef", "hasTransform"],
       ...["hasType", "isOptional", "isUnion"],
+    ],
+    value: FINDS_NOTHING,
+  },
+  // Serves WebSockets.
+  {
+    path: "node_modules/elysia/dist/ws/index",
+    names: ["ElysiaWS", "createHandleWSResponse", "createWSMessageParser", "websocket"],
+    value: NONE,
+  },
+  // Makes values of a schema, and converts them by it: our schemas only check.
+  {
+    path: "node_modules/@sinclair/typebox/build/esm/value/create/create",
+    names: ["Create", "ValueCreateError"],
+    value: NONE,
+  },
+  {
+    path: "node_modules/@sinclair/typebox/build/esm/value/transform/index",
+    names: [
+      ...["HasTransform", "TransformDecode", "TransformDecodeCheckError", "TransformDecodeError"],
+      ...["TransformEncode", "TransformEncodeCheckError", "TransformEncodeError"],
     ],
     value: FINDS_NOTHING,
   },
