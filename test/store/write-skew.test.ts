@@ -252,8 +252,9 @@ function testSkew(server: string): void {
   };
 
   test("every write with a root row is the first of a pair", () => {
+    // Counters have one root row, which each write locks first; their times are the server's.
     const rooted = allStores.flatMap((store) =>
-      "roots" in store
+      "roots" in store && store.name !== "counters"
         ? Object.keys(store.roots as object).map((method) => `${store.name}.${method}`)
         : [],
     );
