@@ -132,13 +132,16 @@ const runAsked = async (args: string[]): Promise<Outcome> => {
   }
 };
 
-/** Spec tests that hold on two apps: they change no settings, and reach no limit, of one of them. */
+/**
+ * Spec tests that hold on two apps. They change no settings and reach no limit of one of them, and
+ * wait for no instant: apps whose clock is not PostgreSQL's fire and expire nothing.
+ */
 const ON_PROCESSES = [
-  ...["agents", "approvals", "authentication", "canary", "connections-secret", "errors"],
-  ...["hook-external", "hook-races", "hook-signature", "hook.test", "images", "injection", "loops"],
-  ...["openapi", "output", "ownership", "runs-cancel", "runs-list", "runs-start", "runs-steps"],
-  ...["states", "threads", "tools-register", "tools-runs", "tools-switch", "tools.test"],
-  ...["triggers-body", "triggers-clock", "triggers-fires", "triggers-secret", "usage", "versions"],
+  ...["agents", "authentication", "approvals-decision", "approvals-list", "approvals-races"],
+  ...["canary", "connections-secret", "errors", "hook-external", "hook-races", "images"],
+  ...["injection", "loops", "openapi", "output", "ownership", "runs-cancel", "runs-list"],
+  ...["runs-start", "runs-steps", "states", "threads", "tools-register", "tools-runs"],
+  ...["tools-switch", "tools.test", "triggers-body", "triggers-secret", "usage", "versions"],
 ]
   .map((name) => `test/spec/agents/${name}`)
   .concat(
