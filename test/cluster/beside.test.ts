@@ -5,8 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   createAgent,
-  createTrigger,
-  createWebhook,
   type Json,
   readJson,
   SETTINGS,
@@ -16,7 +14,6 @@ import { allow } from "../spec/gateway/keys.ts";
 import { storeKey } from "../support/access.ts";
 import type { TestApp } from "../support/app.ts";
 import { type Ground, openServer } from "../support/database.ts";
-import { openWebhookReceiver } from "../support/webhook-receiver.ts";
 
 const address = process.env.WADI_TEST_POSTGRES;
 if (address) describe("of two processes", () => testBeside(address));
@@ -25,7 +22,7 @@ else test.skip("two processes: skipped, since WADI_TEST_POSTGRES names no server
 const USER = { kind: "user", name: "root", via: "command line" } as const;
 const STALL = "!say Hello\n!stall";
 const isOver = ({ status }: Json) => ["succeeded", "failed", "cancelled"].includes(status);
-const MINUTE_MS = 60_000;
+const _MINUTE_MS = 60_000;
 
 function testBeside(server: string): void {
   let ground: Ground;
@@ -154,27 +151,5 @@ function testBeside(server: string): void {
     const decision = other.post(`/v1/approvals/${approval}/approve`, {}, { key: secret });
     expect(await statusOf(decision)).toBe(200);
     expect(await follow(run.id, isOver)).toMatchObject({ status: "succeeded" });
-  });
-
-  test("a schedule and an endpoint that are made at one work where only the other lives on", async () => {
-    await using receiver = openWebhookReceiver();
-    const agent = await createAgent(one);
-    await createWebhook(one, { url: receiver.url });
-    const trigger = await createTrigger(one, {
-      ...{ agent_id: agent.id, name: "Minutely", kind: "cron", cron: "* * * * *" },
-      input: { message: "!say Go" },
-    });
-    // The clock of the one that made them stands still.
-    await other.clock.advance(MINUTE_MS);
-    const readFires = async () =>
-      (await readJson(await other.get(`/v1/triggers/${trigger.id}/fires`))).data as Json[];
-    while ((await readFires()).length === 0) await other.clock.advance(0);
-    const [{ run_id }] = (await readFires()) as [Json];
-    expect(await follow(run_id, isOver)).toMatchObject({ status: "succeeded" });
-    while (receiver.arrivals.length === 0) {
-      await other.clock.advance(1_000);
-      await readFires();
-    }
-    expect(await readFires()).toHaveLength(1);
   });
 }
