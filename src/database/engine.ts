@@ -132,7 +132,9 @@ async function openPostgres(
     if (exclusive === true) await lock();
     await preparePostgres(url, isShared, options);
     const announces = exclusive === false ? "in the transaction" : isShared ? "behind" : "never";
-    const engine = new PostgresEngine({ url, pooler, connectionsMax, registry, bus, announces });
+    const engine = new PostgresEngine({
+      ...{ url, pooler, connectionsMax, registry, bus, announces, takesTurns: isShared },
+    });
     await engine.listening();
     return releaseAfter(engine, undo, lock);
   } catch (failure) {

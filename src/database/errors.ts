@@ -159,6 +159,7 @@ export function explainPostgres(url: string, failure: unknown): unknown {
     [/^42501/, `${server} does not let ${user} make tables in its ${name}: grant that right`],
     [/^53300/, `${server} has no connection left: raise its limit or close others`],
     [/^53/, `${server} has no disk or memory left: make room`],
+    [/^(40001|40P01)/, `too many writes to ${name} collide: send fewer at once`],
     [/^55P03/, `another program keeps tables of ${name} locked: wait for it or end it`],
     [new RegExp(`^${MOVED_STATE}`), `the data of ${server} ${MOVED}`],
     [/^25006/, `${server} is read-only: give the address of the one that takes writes`],

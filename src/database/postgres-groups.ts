@@ -3,9 +3,14 @@
 import type { ReservedSQL } from "bun";
 import type { PostgresConnections } from "./postgres-connections.ts";
 import { type Executor, executeOn } from "./postgres-executor.ts";
+import { isCollision } from "./postgres-failures.ts";
 import { type Registry, runWrite, type WriteCall } from "./registry.ts";
 import type { Notification, Tx } from "./store.ts";
 
+/** Waits until no other group is under way, until the end of the transaction. */
+const TAKE_TURN = "SELECT pg_advisory_xact_lock(7241988)";
+/** Maximum attempts of a call whose group was undone, where it collides with other writes. */
+const ATTEMPTS_MAX = 8;
 /** Maximum calls of a group, so that the first does not wait long for the last. */
 const GROUP_CALLS_MAX = 64;
 
@@ -26,11 +31,14 @@ type CallOutcome = { value: unknown; notifications: Notification[] } | { failure
 export interface GroupOptions {
   connections: PostgresConnections;
   registry: Registry;
+  /**
+   * Groups of all processes take turns: calls of one group run at once, and lock the counters of
+   * accounts in any order. Two groups could wait for each other.
+   */
+  takesTurns: boolean;
   /** Part of the transaction: what other processes must hear of. */
   announce(tx: Executor, calls: readonly WriteCall[], told: readonly Notification[]): Promise<void>;
   onCommit(calls: readonly WriteCall[], told: readonly Notification[]): void;
-  /** Runs one call in a transaction of its own. */
-  runAlone(call: WriteCall): Promise<unknown>;
 }
 
 export class PostgresGroups {
@@ -62,12 +70,10 @@ export class PostgresGroups {
     this.#working = null;
   }
 
-  async #commit(queued: readonly QueuedCall[]): Promise<void> {
-    // Other processes lock the same roots in the same order, so that no two wait for each other.
-    const group = queued.toSorted((one, other) => compareRoots(one.call, other.call));
-    const calls = group.map(({ call }) => call);
+  async #commit(group: readonly QueuedCall[]): Promise<void> {
     let isCommitSent = false;
     try {
+      const calls = group.map(({ call }) => call);
       const outcomes = await this.#attempt(calls, () => {
         isCommitSent = true;
       });
@@ -80,24 +86,32 @@ export class PostgresGroups {
       // The server may have committed what it did not answer: callers decide.
       if (isCommitSent) for (const { reject } of group) reject(failure);
       // One call's failure has undone the others: each runs again, and fails alone.
-      else await Promise.all(group.map((one) => this.#runAlone(one)));
+      else for (const one of group) await this.#commitAlone(one);
     }
   }
 
-  async #runAlone({ call, resolve, reject }: QueuedCall): Promise<void> {
-    try {
-      resolve(await this.#options.runAlone(call));
-    } catch (failure) {
-      reject(failure);
+  async #commitAlone({ call, resolve, reject }: QueuedCall): Promise<void> {
+    for (let attempts = 1; ; attempts++) {
+      try {
+        const [outcome] = await this.#attempt([call], () => {});
+        return "failure" in outcome! ? reject(outcome.failure) : resolve(outcome!.value);
+      } catch (failure) {
+        if (attempts === ATTEMPTS_MAX || !isCollision(failure)) return reject(failure);
+      }
     }
   }
 
   async #attempt(calls: readonly RootedCall[], onCommitSent: () => void): Promise<CallOutcome[]> {
-    const { connections, announce, onCommit } = this.#options;
+    const { connections, announce, onCommit, takesTurns } = this.#options;
     let committed: RootedCall[] = [];
     let told: Notification[] = [];
     const outcomes = await connections.transact("READ COMMITTED", async (runner) => {
-      const ended = await this.#runAll(runner, calls);
+      const turn = takesTurns ? runner.unsafe(TAKE_TURN).execute() : null;
+      // Sent at once behind it. The connection is free only when all of it has ended.
+      const [taken, ran] = await Promise.allSettled([turn, this.#runAll(runner, calls)]);
+      if (taken.status === "rejected") throw taken.reason;
+      if (ran.status === "rejected") throw ran.reason;
+      const ended = ran.value;
       told = ended.flatMap((one) => ("value" in one ? one.notifications : []));
       committed = calls.filter((_, at) => "value" in ended[at]!);
       await announce(executeOn(runner), committed, told);
@@ -137,11 +151,6 @@ export class PostgresGroups {
       return { failure };
     }
   }
-}
-
-function compareRoots({ root }: RootedCall, other: RootedCall): number {
-  if (root === other.root) return 0;
-  return root < other.root ? -1 : 1;
 }
 
 /** Notices statements that change rows, and those that fail, which end the transaction. */

@@ -43,6 +43,8 @@ export interface PostgresOptions {
    * knows its own writes, and tells only whom a write wakes.
    */
   announces: "in the transaction" | "behind" | "never";
+  /** Several processes commit groups. */
+  takesTurns: boolean;
 }
 
 export class PostgresEngine implements DatabaseEngine {
@@ -76,7 +78,7 @@ export class PostgresEngine implements DatabaseEngine {
         this.#announce(tx, calls, told),
       onCommit: (calls: readonly WriteCall[], told: readonly Notification[]) =>
         this.#publish(calls, told),
-      runAlone: (call: WriteCall) => this.#runAlone(call),
+      takesTurns: options.takesTurns,
     };
     this.#groups = isShared ? new PostgresGroups(groups) : null;
   }

@@ -102,22 +102,33 @@ function testGroups(server: string): void {
     expect(rows.map(({ whole }) => whole)).toEqual(ids.map(() => 2));
   });
 
-  test("a group locks its roots in one order, and holds none while it waits for the first", async () => {
-    for (const id of ["a", "b", "c"]) await trials().add(id);
+  test("groups of several processes take turns, and one that waits for its turn holds no row", async () => {
+    const place = await ground.makePlace();
+    if (place.kind !== "postgres") throw new Error("not PostgreSQL");
+    const shared = { ...place, isShared: true };
+    const both = [await openTestDatabase(shared), await openTestDatabase(shared)];
+    const [one, other] = both.map((database) => database.bind(rootedTrialStore));
+    const ids = ["a", "b", "c"];
+    for (const id of ids) await one!.add(id);
+    const watcher = new SQL({ url: place.url, max: 1 });
     let changed: Promise<unknown> | undefined;
-    await looker.begin(async (lock) => {
-      await lock`SELECT id FROM trials WHERE id = 'a' FOR UPDATE`;
-      changed = Promise.all(["c", "b", "a"].map((id) => trials().increment(id)));
-      const isWaited = async () =>
+    await watcher.begin(async (lock) => {
+      await lock`SELECT pg_advisory_xact_lock(7241988)`;
+      changed = Promise.all([
+        ...ids.map((id) => one!.increment(id)),
+        ...ids.toReversed().map((id) => other!.increment(id)),
+      ]);
+      const countWaiting = async () =>
         (
-          await lock`SELECT EXISTS (SELECT 1 FROM pg_stat_activity
-            WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))) AS yes`
-        )[0].yes;
-      while (!(await isWaited())) await Promise.resolve();
-      // Another group would wait for this one, which waits for it.
-      await lock`SELECT id FROM trials WHERE id = 'c' FOR UPDATE NOWAIT`;
+          await lock`SELECT COUNT(*)::int AS n FROM pg_stat_activity
+            WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))`
+        )[0].n;
+      while ((await countWaiting()) < 2) await Promise.resolve();
+      await lock`SELECT id FROM trials FOR UPDATE NOWAIT`;
     });
-    expect(await changed).toEqual([1, 1, 1]);
+    expect(((await changed) as number[]).toSorted()).toEqual([1, 1, 1, 2, 2, 2]);
+    await watcher.close();
+    for (const database of both) await database.close();
   });
 
   test("the end of a database waits for the writes of its groups", async () => {
