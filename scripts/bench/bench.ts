@@ -14,6 +14,7 @@ import { benchPeers } from "./peers.ts";
 import { benchPostgres } from "./postgres.ts";
 import { benchRecovery } from "./recovery.ts";
 import { benchRuns } from "./runs.ts";
+import { benchScale } from "./scale.ts";
 import { buildWadi } from "./stage.ts";
 import { benchStart } from "./start.ts";
 import { benchSweep } from "./sweep.ts";
@@ -29,6 +30,7 @@ const benches: Record<string, (rounds: number, programs: string[]) => Promise<Re
   gateway: benchGateway,
   runs: benchRuns,
   postgres: benchPostgres,
+  scale: benchScale,
   recovery: benchRecovery,
   sweep: benchSweep,
   hook: benchHook,

@@ -25,6 +25,8 @@ export interface RunLimits {
   more?: string;
   /** Address of an empty PostgreSQL database; SQLite by default. */
   database?: string;
+  /** Address that several processes on one database share. */
+  valkey?: string;
 }
 
 const writeSettings = ({
@@ -32,9 +34,11 @@ const writeSettings = ({
   more_limits = "",
   more = "",
   database = "",
+  valkey,
 }: RunLimits): string => `
 [server]
 database = "${database}"
+${valkey ? `valkey = "${valkey}"` : ""}
 
 [limits]
 requests_per_minute = 1000000
