@@ -189,7 +189,7 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
   const adminDeps = () => ({ settings, access, database, place, clock, ids, secrets });
   const operators = createOperatorService(options, parts, adminDeps);
   const drain = () => handover.drain();
-  const member = openMembership({ ...options, ...all, agents, server, secrets, drain });
+  const member = openMembership({ ...options, ...all, server, secrets, drain });
   const own = { database, server, process, routers, registry, gateway, checks, current, operators };
   const site = { ...own, ...(await openLimits(options, { ...own, agents })), member };
   openSite(options, site, [...monitoring.pages, ...agents.pages]);
@@ -284,12 +284,12 @@ function openGuarded({ clock }: AppOptions, { fence }: Process, settings: () => 
 }
 
 function openBase(options: AppOptions, database: Database) {
-  const { settings, place, clock, ids } = options;
+  const { settings, clock, ids } = options;
   const uses = new KeyUses({ ...options, database });
   const { alias } = settings.service;
   const access = buildAccess({ database, clock, ids, alias, noteUse: uses.note });
   const process = new Process({ ...options, database });
-  const shared = place.kind === "postgres" && place.isShared ? process : null;
+  const shared = database.isShared ? process : null;
   return { access, first: [uses, process], process, shared };
 }
 
@@ -377,7 +377,6 @@ type AgentService = ReturnType<typeof createAgentService>;
 
 /** Wires agents, triggers and webhooks. */
 function createAgentService(router: Router, given: AgentServiceDeps) {
-  const { process } = given;
   const freeMin = () => given.settings().limits.free_disk_bytes;
   const disk = new DiskSpace(given.place, given.clock, freeMin);
   const deps = { ...given, disk, alias: given.settings().service.alias };
@@ -396,5 +395,5 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   const { limiters } = triggers;
   const { change } = webhooks;
   const streams = { endStreams, countStreams, readLive };
-  return { process, services, limiters, pages, listening, drain, ...streams, change, show };
+  return { services, limiters, pages, listening, drain, ...streams, change, show };
 }

@@ -11,7 +11,7 @@ import type { AdminDeps } from "./deps.ts";
 export interface MembershipParts extends Pick<AdminDeps, "database" | "clock" | "secrets"> {
   log: Log;
   version: string;
-  agents: { process: Process };
+  process: Process;
   server: Pick<HttpServer, "addresses">;
   settings(): Settings;
   /** The file of the settings; `fault` tells why it was refused when it was last read. */
@@ -26,7 +26,6 @@ export function openMembership(parts: MembershipParts): Membership {
   const hash = keepHash();
   return new Membership({
     ...parts,
-    process: parts.agents.process,
     pause: parts.drain,
     countHeld,
     reload: async () => settingsFile?.reload(),

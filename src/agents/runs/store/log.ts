@@ -51,7 +51,10 @@ export async function loadBefore(
 /** Maximum messages and characters of a thread that are copied for a rerun. */
 const COPY_BOUNDS: LoadBounds = { messagesMax: 500, charactersMax: 1_048_576 };
 
-/** Loads what a run found in its thread at its start, numbered anew; undefined: nothing. */
+/**
+ * Loads the messages that a run found in its thread when it started. They are numbered
+ * anew. Returns undefined where there were none.
+ */
 export async function loadHistory(
   db: Db,
   { id, thread_id }: Pick<RunRow, "id" | "thread_id">,
