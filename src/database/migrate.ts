@@ -2,7 +2,7 @@
 import type { Database as Connection } from "bun:sqlite";
 import type { SQL } from "bun";
 import { NewerDatabase, SchemaContracted } from "./errors.ts";
-import { stateOf } from "./postgres-failures.ts";
+import { isLocked } from "./postgres-failures.ts";
 import { hasTable } from "./sqlite.ts";
 
 export interface Dialect {
@@ -62,7 +62,6 @@ const POSTGRES_LOCK = 7_241_986;
 /** Maximum wait for the lock of a table, and the pause after it. */
 const TABLE_LOCK_MS = 2_000;
 const TABLE_LOCK_TRIES_MAX = 15;
-const LOCK_NOT_AVAILABLE = "55P03";
 
 /** Migrates SQLite; an up-to-date database is only read, so lists wait for no writer. */
 export async function migrateSqlite(
@@ -103,7 +102,7 @@ export async function migratePostgres(pool: SQL, options: MigrateOptions): Promi
       });
       return;
     } catch (failure) {
-      if (tries === TABLE_LOCK_TRIES_MAX || stateOf(failure) !== LOCK_NOT_AVAILABLE) throw failure;
+      if (tries === TABLE_LOCK_TRIES_MAX || !isLocked(failure)) throw failure;
       await Bun.sleep(TABLE_LOCK_MS);
     }
   }

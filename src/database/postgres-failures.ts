@@ -16,6 +16,16 @@ export function isCollision(failure: unknown): boolean {
   return ["40001", "40P01", "53200"].includes(stateOf(failure));
 }
 
+/** A lock was not free in time. */
+export function isLocked(failure: unknown): boolean {
+  return stateOf(failure) === "55P03";
+}
+
+/** An earlier statement has ended the transaction, and its failure says why. */
+export function isFollowing(failure: unknown): boolean {
+  return stateOf(failure) === "25P02";
+}
+
 /** The server did not answer in time; what was sent may have been done. */
 export class ServerSilent extends Error {
   override name = "ServerSilent";

@@ -3,7 +3,7 @@
 import type { ReservedSQL } from "bun";
 import type { PostgresConnections } from "./postgres-connections.ts";
 import { type Executor, executeOn } from "./postgres-executor.ts";
-import { isCollision } from "./postgres-failures.ts";
+import { isCollision, isFollowing, isLocked } from "./postgres-failures.ts";
 import { type Registry, runWrite, type WriteCall } from "./registry.ts";
 import type { Notification, Tx } from "./store.ts";
 
@@ -83,8 +83,9 @@ export class PostgresGroups {
         else resolve(outcome.value);
       }
     } catch (failure) {
-      // The server may have committed what it did not answer: callers decide.
-      if (isCommitSent) for (const { reject } of group) reject(failure);
+      // The server may have committed what it did not answer: callers decide. What waits for a
+      // lock would wait again, each call for as long.
+      if (isCommitSent || isLocked(failure)) for (const { reject } of group) reject(failure);
       // One call's failure has undone the others: each runs again, and fails alone.
       else for (const one of group) await this.#commitAlone(one);
     }
@@ -134,10 +135,9 @@ export class PostgresGroups {
     });
     // The connection is free only when all have ended, whichever of them failed.
     const settled = await Promise.allSettled(running);
-    return settled.map((one) => {
-      if (one.status === "rejected") throw one.reason;
-      return one.value;
-    });
+    const failed = settled.filter((one) => one.status === "rejected").map(({ reason }) => reason);
+    if (failed.length > 0) throw failed.find((one) => !isFollowing(one)) ?? failed[0];
+    return settled.map((one) => (one as PromiseFulfilledResult<CallOutcome>).value);
   }
 
   async #runOne(runner: ReservedSQL, call: WriteCall): Promise<CallOutcome> {

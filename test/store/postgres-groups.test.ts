@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { processStore } from "../../src/cluster/store.ts";
+import { DatabaseUnavailable } from "../../src/database/index.ts";
 import {
   failureOf,
   type Ground,
@@ -102,6 +103,23 @@ function testGroups(server: string): void {
     expect(rows.map(({ whole }) => whole)).toEqual(ids.map(() => 2));
   });
 
+  test("a group whose turn does not come is refused as a whole, and loses nothing later", async () => {
+    const place = await ground.makePlace();
+    if (place.kind !== "postgres") throw new Error("not PostgreSQL");
+    const database = await openTestDatabase({ ...place, isShared: true });
+    const counters = database.bind(rootedTrialStore);
+    await counters.add("a");
+    const watcher = new SQL({ url: place.url, max: 1 });
+    await watcher.begin(async (lock) => {
+      await lock`SELECT pg_advisory_xact_lock(7241988)`;
+      const refused = await Promise.all(count(5).map(() => failureOf(counters.increment("a"))));
+      for (const failure of refused) expect(failure).toBeInstanceOf(DatabaseUnavailable);
+    });
+    expect(await counters.increment("a")).toBe(1);
+    await watcher.close();
+    await database.close();
+  });
+
   test("groups of several processes take turns, and one that waits for its turn holds no row", async () => {
     const place = await ground.makePlace();
     if (place.kind !== "postgres") throw new Error("not PostgreSQL");
@@ -118,10 +136,12 @@ function testGroups(server: string): void {
         ...ids.map((id) => one!.increment(id)),
         ...ids.toReversed().map((id) => other!.increment(id)),
       ]);
+      const [{ pid }] = await lock`SELECT pg_backend_pid() AS pid`;
+      // Outside of the transaction, which would see the same list again.
       const countWaiting = async () =>
         (
-          await lock`SELECT COUNT(*)::int AS n FROM pg_stat_activity
-            WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))`
+          await looker`SELECT COUNT(*)::int AS n FROM pg_stat_activity
+            WHERE ${pid} = ANY(pg_blocking_pids(pid))`
         )[0].n;
       while ((await countWaiting()) < 2) await Promise.resolve();
       await lock`SELECT id FROM trials FOR UPDATE NOWAIT`;
