@@ -5,6 +5,11 @@ declare module "*.md" {
   export = path;
 }
 
+declare module "*.sql" {
+  const path: string;
+  export = path;
+}
+
 declare module "*.css" {
   const path: string;
   export = path;

@@ -136,7 +136,7 @@ const findPair = (token: string, rank: number, ranks: ReadonlyMap<string, number
 export const packedTexts: BunPlugin = {
   name: "packed texts",
   setup: (builder) => {
-    const filter = /src\/(docs|admin\/grafana)\/[\w-]+\.(md|css|json|yml)$/;
+    const filter = /src\/(docs|admin\/grafana|database)\/[\w-]+\.(md|css|json|yml|sql)$/;
     builder.onLoad({ filter }, async ({ path }) => {
       // No text begins with a zero.
       const packed = brotliCompressSync(await Bun.file(path).bytes(), BEST);

@@ -3,8 +3,9 @@ import type { Clock } from "../platform/clock.ts";
 import { Bus } from "./bus.ts";
 import { openEngine } from "./engine.ts";
 import { GuardedEngine } from "./health.ts";
-import type { MigrateOptions, Migration } from "./migrate.ts";
+import type { MigrateOptions } from "./migrate.ts";
 import { migrations } from "./migrations/index.ts";
+import type { Migration } from "./migrations/migration.ts";
 import { createRegistry, nameWrite } from "./registry.ts";
 import { measureDatabase } from "./size.ts";
 import {

@@ -1,33 +1,13 @@
 // Migrates a database to the newest schema; it never goes back.
 import type { Database as Connection } from "bun:sqlite";
 import type { SQL } from "bun";
+import { unpackText } from "../platform/packed.ts";
 import { NewerDatabase, SchemaContracted } from "./errors.ts";
+import { released } from "./migrations/index.ts";
+import type { Dialect, Migration } from "./migrations/migration.ts";
 import { isLocked } from "./postgres-failures.ts";
+import schemaPath from "./schema.sql" with { type: "file" };
 import { hasTable } from "./sqlite.ts";
-
-export interface Dialect {
-  integer: "INTEGER" | "BIGINT";
-  /** Text that sorts by code points, independent of the server's locale. */
-  text: "TEXT" | 'TEXT COLLATE "C"';
-  strict: " STRICT" | "";
-  clustered: " STRICT, WITHOUT ROWID" | "";
-}
-
-export interface Migration {
-  number: number;
-  name: string;
-  /**
-   * An expansion adds tables, indexes, and columns that writers may leave out. The version before
-   * works with the database after it. Any other migration raises the schema's number.
-   */
-  kind?: "expansion";
-  /**
-   * Number of an expansion after which programs use nothing that this migration removes. Those that
-   * know the expansion go on. Without it, only programs that know this migration do.
-   */
-  compatible_from?: number;
-  statements(dialect: Dialect): string[];
-}
 
 /** Numbers of applied migrations; versions before expansions know only those of the schema. */
 export interface AppliedMigrations {
@@ -51,6 +31,8 @@ export interface MigrationRunner {
   run(text: string): Promise<unknown>;
   listApplied(): Promise<AppliedMigrations | null>;
   record(table: MigrationTable, migration: Pick<Migration, "number" | "name">): Promise<unknown>;
+  /** Creates the tables of all released migrations in a new database. */
+  createTables?(): Promise<unknown>;
 }
 
 type MigrationTable = "wadi_schema" | "wadi_expansions";
@@ -117,6 +99,7 @@ export function createSqliteRunner(connection: Connection, now: number): Migrati
       clustered: " STRICT, WITHOUT ROWID",
     },
     run: async (text) => connection.run(text),
+    createTables: async () => connection.run(unpackText(await Bun.file(schemaPath).bytes())),
     listApplied: async () => listSqliteMigrations(connection),
     record: async (table, { number, name }) =>
       connection.run(`INSERT INTO ${table} VALUES (?, ?, ?)`, [number, name, now]),
@@ -186,10 +169,15 @@ export async function migrate(
   }
   const applied = (await runner.listApplied()) ?? NONE;
   let compatibleFrom = Math.max(0, ...applied.schema);
-  for (const migration of listMissing(migrations, applied)) {
+  const missing = listMissing(migrations, applied);
+  const isNew = released.every((migration, index) => missing[index] === migration);
+  // Their tables at once take a sixth of the time.
+  if (isNew) await runner.createTables?.();
+  const created = isNew && runner.createTables ? released.length : 0;
+  for (const [index, migration] of missing.entries()) {
     // Together, since PostgreSQL answers each text by itself.
     const text = migration.statements(runner.dialect).join(";\n");
-    if (text !== "") await runner.run(text);
+    if (index >= created && text !== "") await runner.run(text);
     const { name } = migration;
     const number = findCompatible([migration]);
     const isAlike = number === migration.number;

@@ -8,8 +8,8 @@ import {
   openDatabase,
   WROTE,
 } from "../../src/database/index.ts";
-import type { Migration } from "../../src/database/migrate.ts";
 import { migrations } from "../../src/database/migrations/index.ts";
+import type { Migration } from "../../src/database/migrations/migration.ts";
 import { createManualClock } from "../support/clock.ts";
 import {
   failureOf,

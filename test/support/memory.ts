@@ -1,8 +1,9 @@
 // A database in memory copied with its tables, since creating them dominates opening.
 import { Database as Connection } from "bun:sqlite";
 import type { DatabaseLocation } from "../../src/database/index.ts";
-import { type Migration, migrateSqlite } from "../../src/database/migrate.ts";
+import { migrateSqlite } from "../../src/database/migrate.ts";
 import { migrations } from "../../src/database/migrations/index.ts";
+import type { Migration } from "../../src/database/migrations/migration.ts";
 
 const images = new Map<string, Uint8Array>();
 

@@ -9,7 +9,7 @@ import {
   store,
   type Tx,
 } from "../../src/database/index.ts";
-import type { Migration } from "../../src/database/migrate.ts";
+import type { Migration } from "../../src/database/migrations/migration.ts";
 import { apiError } from "../../src/platform/errors.ts";
 import { Money, maybe, spread, Timestamp } from "../../src/platform/schema.ts";
 import { stores } from "../../src/stores.ts";

@@ -1,5 +1,5 @@
 // Accounts, keys with their secrets, grants of models, and when a model was first seen.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const accountsAndKeys: Migration = {
   number: 1,

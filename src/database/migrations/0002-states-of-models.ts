@@ -1,5 +1,5 @@
 // Switches of models; a row stays when the settings drop its model.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const statesOfModels: Migration = {
   number: 2,

@@ -1,5 +1,5 @@
 // State and start times of each managed server; a row stays when no model needs it.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const units: Migration = {
   number: 3,

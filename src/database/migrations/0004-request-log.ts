@@ -1,5 +1,5 @@
 // The request log: a row for each request of the gateway, and daily sums, which outlive the rows.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const requestLog: Migration = {
   number: 4,

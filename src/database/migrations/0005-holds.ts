@@ -1,5 +1,5 @@
 // Holds of the operator: agents and whole accounts whose runs do not start.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const holds: Migration = {
   number: 5,

@@ -1,5 +1,5 @@
 // The agent service: agents, threads, runs with their steps, approvals, sums, and what happened.
-import type { Dialect, Migration } from "../migrate.ts";
+import type { Dialect, Migration } from "./migration.ts";
 
 export const agents: Migration = {
   number: 6,

@@ -1,5 +1,5 @@
 // Registrations of callers: tools, connections with their secrets, and notes.
-import type { Dialect, Migration } from "../migrate.ts";
+import type { Dialect, Migration } from "./migration.ts";
 
 export const tools: Migration = {
   number: 7,

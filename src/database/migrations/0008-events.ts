@@ -1,5 +1,5 @@
 // Triggers start runs, and webhook endpoints receive events.
-import type { Dialect, Migration } from "../migrate.ts";
+import type { Dialect, Migration } from "./migration.ts";
 
 export const events: Migration = {
   number: 8,

@@ -1,5 +1,5 @@
 // Upkeep of a database: its last sweep, and a row that readiness writes as a trial.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const upkeep: Migration = {
   number: 9,

@@ -1,5 +1,5 @@
 // The number of commits of this database, by which a start detects that some are missing.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const commits: Migration = {
   number: 10,

@@ -1,5 +1,5 @@
 // Runs whose process died are counted by what they did since: crashes without progress.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const crashes: Migration = {
   number: 11,

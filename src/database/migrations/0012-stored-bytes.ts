@@ -1,5 +1,5 @@
 // Stored bytes of accounts: counters in parts, and the bytes that each row was counted with.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const storedBytes: Migration = {
   number: 12,

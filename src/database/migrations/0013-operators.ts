@@ -1,5 +1,5 @@
 // Operators, who use the operator API by a token, and the audit log of what they change.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const operators: Migration = {
   number: 13,

@@ -1,5 +1,5 @@
 // Columns for the decisions on a request: scope, model asked for, output budget, replica, reason.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const requestDecisions: Migration = {
   number: 14,

@@ -1,5 +1,5 @@
 // Budgets: limits of accounts and keys, what is reserved and used of them, and announced limits.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const budgets: Migration = {
   number: 15,

@@ -1,5 +1,5 @@
 // Sums of usage by half hours in place of days, and the agent of each request.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 const SUMS = ["requests", "failed", "prompt_tokens", "completion_tokens", "cost", "unpriced"];
 

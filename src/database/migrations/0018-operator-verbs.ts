@@ -1,5 +1,5 @@
 // Uses of keys, operators who started runs, and deletions of accounts that are under way.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const operatorVerbs: Migration = {
   number: 18,

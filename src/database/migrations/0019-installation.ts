@@ -1,5 +1,5 @@
 // One row that identifies the installation: where it comes from, and whether it is paused or moved.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 const SQLITE_ID = `SELECT substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-4' || substr(h, 14, 3)
   || '-a' || substr(h, 18, 3) || '-' || substr(h, 21) AS id

@@ -1,5 +1,5 @@
 // The index of request ids in the order of rows: a caller may send the same id always.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const requestIndex: Migration = {
   number: 21,

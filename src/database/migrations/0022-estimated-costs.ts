@@ -1,5 +1,5 @@
 // The part of the cost of usage that was calculated from estimated tokens.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const estimatedCosts: Migration = {
   number: 22,

@@ -1,5 +1,5 @@
 // Sessions of operators in the console, and the links by which they sign in.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const consoleSessions: Migration = {
   number: 23,

@@ -1,5 +1,5 @@
 // How each step of a run was executed, for operators.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const stepExecutions: Migration = {
   number: 25,

@@ -1,5 +1,5 @@
 // Columns for the address of an attempt, its signatures, and the last answer of an endpoint.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const sentAttempts: Migration = {
   number: 26,

@@ -1,5 +1,5 @@
 // The last characters of a key's secrets, by which people tell keys apart.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const keyEndings: Migration = {
   number: 27,

@@ -1,5 +1,5 @@
 // The operator who sent a request from the playground, in the place of its key's owner.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const playgroundRequests: Migration = {
   number: 28,

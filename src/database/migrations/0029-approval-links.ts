@@ -1,5 +1,5 @@
 // Links to approvals: a teammate opens one once, and its session decides.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const approvalLinks: Migration = {
   number: 29,

@@ -1,5 +1,5 @@
 // The gateway's own time in a request, and the places in use when the request got its own.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const requestCapacity: Migration = {
   number: 30,

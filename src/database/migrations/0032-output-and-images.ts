@@ -1,5 +1,5 @@
 // The form of an agent's output, and images that runs are asked about.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const outputAndImages: Migration = {
   number: 32,

@@ -1,5 +1,5 @@
 // Runs that repeat another one from its record, and evaluations, which repeat many.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const reruns: Migration = {
   number: 33,

@@ -1,5 +1,5 @@
 // MCP servers of accounts, and the tools that come from them.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const mcpServers: Migration = {
   number: 34,

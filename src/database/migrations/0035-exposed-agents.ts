@@ -1,5 +1,5 @@
 // Agents that clients of the Model Context Protocol find as tools.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const exposedAgents: Migration = {
   number: 35,

@@ -1,5 +1,5 @@
 // Leases: work that one of several processes does at a time.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const leases: Migration = {
   number: 40,

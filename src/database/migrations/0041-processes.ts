@@ -1,5 +1,5 @@
 // Processes on the same data tell each other what they are, and operators ask them for something.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const processColumns: Migration = {
   number: 41,

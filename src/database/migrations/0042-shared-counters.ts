@@ -1,5 +1,5 @@
 // Counters of limits that several processes share, for the time without Valkey.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const sharedCounters: Migration = {
   number: 42,

@@ -1,5 +1,5 @@
 // Budgets that several processes decide in the database, in turn for each account and key.
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "./migration.ts";
 
 export const sharedBudgets: Migration = {
   number: 43,

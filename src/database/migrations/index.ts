@@ -1,7 +1,6 @@
 // Every migration in order; a released one is never changed.
 
 import { readTestVariable } from "../../platform/failpoint.ts";
-import type { Migration } from "../migrate.ts";
 import { accountsAndKeys } from "./0001-accounts-and-keys.ts";
 import { statesOfModels } from "./0002-states-of-models.ts";
 import { units } from "./0003-units.ts";
@@ -37,8 +36,10 @@ import { leases } from "./0040-leases.ts";
 import { processColumns } from "./0041-processes.ts";
 import { sharedCounters } from "./0042-shared-counters.ts";
 import { sharedBudgets } from "./0043-shared-budgets.ts";
+import type { Migration } from "./migration.ts";
 
-export const migrations: readonly Migration[] = [
+/** `schema.sql` has their tables in SQLite. */
+export const released: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
   ...[holds, agents, tools, events],
   ...[upkeep, commits, crashes, storedBytes],
@@ -47,8 +48,9 @@ export const migrations: readonly Migration[] = [
   ...[stepExecutions, sentAttempts, keyEndings, playgroundRequests, approvalLinks],
   ...[requestCapacity, outputAndImages, reruns, mcpServers, exposedAgents],
   ...[leases, processColumns, sharedCounters, sharedBudgets],
-  ...readTrials(),
 ];
+
+export const migrations: readonly Migration[] = [...released, ...readTrials()];
 
 /** Migrations of a test build, which make it a newer version: fields and text of each. */
 function readTrials(): Migration[] {

@@ -6,11 +6,11 @@ import { explainPostgres, explainSqlite } from "../errors.ts";
 import {
   createPostgresRunner,
   createSqliteRunner,
-  type Migration,
   type MigrationRunner,
   migrate,
 } from "../migrate.ts";
 import { migrations } from "../migrations/index.ts";
+import type { Migration } from "../migrations/migration.ts";
 import { CONNECT_TIMEOUT_S } from "../postgres-connections.ts";
 import { executeOn } from "../postgres-executor.ts";
 import { createExecutor as createSqliteExecutor, hasTable, openConnection } from "../sqlite.ts";

@@ -1,8 +1,9 @@
 // The tables of a schema as its migrations create them: columns, kinds and keys.
 import { Database as Connection } from "bun:sqlite";
 import { NewerDatabase } from "../errors.ts";
-import { type Migration, migrateSqlite } from "../migrate.ts";
+import { migrateSqlite } from "../migrate.ts";
 import { migrations } from "../migrations/index.ts";
+import type { Migration } from "../migrations/migration.ts";
 
 export interface TransferTable {
   name: string;
