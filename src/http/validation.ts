@@ -22,12 +22,15 @@ export function named<S extends TSchema>(schema: S, noun: string): S {
 
 /** gateway.errors.invalid_request, gateway.errors.p4: a check returns the value or throws. */
 export function compileCheck<S extends TSchema>(schema: S): (value: unknown) => Static<S> {
-  requireKnownKeywords(schema);
-  const rules = [...rulesOf(schema).values()];
-  // Compiled at first need, so that a start is quick.
-  let compiled: ReturnType<typeof TypeCompiler.Compile<S>> | undefined;
+  const prepare = () => {
+    requireKnownKeywords(schema);
+    return { compiled: TypeCompiler.Compile(schema), rules: [...rulesOf(schema).values()] };
+  };
+  // Prepared at first need, so that a start is quick.
+  let prepared: ReturnType<typeof prepare> | undefined;
   return (value) => {
-    compiled ??= TypeCompiler.Compile(schema);
+    prepared ??= prepare();
+    const { compiled, rules } = prepared;
     if (compiled.Check(value) && rules.every((judge) => judge(value) === null)) return value;
     const fault = findFieldError(schema, value, "");
     // Only the walk counts code points; the compiled check counts UTF-16 units.

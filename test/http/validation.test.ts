@@ -249,13 +249,13 @@ test("a rule applies at its field's position, also if the field is missing", () 
   expect(() => check({ a: 1, c: "x" })).toThrow("`b` must be `a`.");
   expect(() => check({ a: 1, b: "x" })).toThrow("`b` must be a whole number");
   expect(() => check({ a: "x", b: 1 })).toThrow("`a` must be a whole number");
-  expect(() => compileCheck(Type.Object({ inner: schema }))).toThrow("only a whole body");
+  expect(() => compileCheck(Type.Object({ inner: schema }))({})).toThrow("only a whole body");
 });
 
 test("a schema with an unsupported keyword cannot be checked", () => {
-  expect(() => compileCheck(Type.String({ format: "uuid" }))).toThrow('"format"');
-  expect(() => compileCheck(Type.Object({ a: Type.Number({ multipleOf: 2 }) }))).toThrow();
-  expect(() => compileCheck(Type.Array(Type.Record(Type.String(), Type.String())))).toThrow();
+  expect(() => compileCheck(Type.String({ format: "uuid" }))({})).toThrow('"format"');
+  expect(() => compileCheck(Type.Object({ a: Type.Number({ multipleOf: 2 }) }))({})).toThrow();
+  expect(() => compileCheck(Type.Array(Type.Record(Type.String(), Type.String())))({})).toThrow();
 });
 
 describe("random changes of a chat request", () => {

@@ -69,7 +69,11 @@ export interface Room {
 }
 
 /** A program that lives for a second starts a third faster without optimized machine code. */
-export const QUICK = { BUN_JSC_useDFGJIT: "0", BUN_JSC_numberOfGCMarkers: "1" };
+export const QUICK = {
+  BUN_JSC_useDFGJIT: "0",
+  BUN_JSC_thresholdForJITAfterWarmUp: "3000",
+  BUN_JSC_numberOfGCMarkers: "1",
+};
 
 /** Throws when the program has not been built. */
 export function openRoom(): Room {
