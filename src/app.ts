@@ -188,8 +188,8 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
   const parts = { server, registry, backups, gateway, agents, router: routers.gateway };
   const adminDeps = () => ({ settings, access, database, place, clock, ids, secrets });
   const operators = createOperatorService(options, parts, adminDeps);
-  const drain = () => handover.drain();
-  const member = openMembership({ ...options, ...all, server, secrets, drain });
+  const drains = { drain: () => handover.drain(), undrain: () => handover.undrain() };
+  const member = openMembership({ ...options, ...all, server, secrets, ...drains });
   const own = { database, server, process, routers, registry, gateway, checks, current, operators };
   const site = { ...own, ...(await openLimits(options, { ...own, agents })), member };
   openSite(options, site, [...monitoring.pages, ...agents.pages]);

@@ -18,6 +18,7 @@ export interface MembershipParts extends Pick<AdminDeps, "database" | "clock" | 
   settingsFile?: { reload(): Promise<void>; readonly fault: string | null };
   /** Begins no more work, and sends clients to other processes. */
   drain(): Promise<void>;
+  undrain(): void;
 }
 
 export function openMembership(parts: MembershipParts): Membership {
@@ -27,6 +28,7 @@ export function openMembership(parts: MembershipParts): Membership {
   return new Membership({
     ...parts,
     pause: parts.drain,
+    resume: parts.undrain,
     countHeld,
     reload: async () => settingsFile?.reload(),
     about: () => ({

@@ -62,16 +62,19 @@ export function createProcessAdmin({ database }: AdminDeps) {
     }));
   };
   const find = async (epoch: number) => (await list()).find((one) => one.epoch === epoch);
+  const read = async (epoch: number, isAsked: boolean): Promise<ListedProcess> => {
+    const row = isAsked && (await find(epoch));
+    if (row) return row;
+    const message = `there is no process ${epoch}: \`wadi processes list\` shows them`;
+    throw new AdminError(message, "not found");
+  };
   return {
     list,
     find,
     /** Asks a process to begin no more work and to hand over what it holds. */
-    async drain(epoch: number): Promise<ListedProcess> {
-      const row = (await processes.drain(epoch)) && (await find(epoch));
-      if (row) return row;
-      const message = `there is no process ${epoch}: \`wadi processes list\` shows them`;
-      throw new AdminError(message, "not found");
-    },
+    drain: async (epoch: number) => read(epoch, await processes.drain(epoch)),
+    /** Takes that back. */
+    undrain: async (epoch: number) => read(epoch, await processes.undrain(epoch)),
     async reload(): Promise<ListedProcess[]> {
       await processes.askReload();
       return list();

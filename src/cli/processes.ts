@@ -59,6 +59,17 @@ export const commands: readonly Command[] = [
     },
   },
   {
+    name: "processes undrain",
+    args: ["EPOCH"],
+    isUnsuggested: true,
+    help: "Take a drain back: the process takes work again",
+    example: "wadi processes undrain 12",
+    async run(input, output) {
+      const epoch = readEpoch(input.args[0]!);
+      return printRow(output, await call(input, operations.undrain, { epoch }));
+    },
+  },
+  {
     name: "reload",
     help: "Let all processes on the data read their settings file again",
     example: "wadi reload",

@@ -19,6 +19,8 @@ export interface MembershipOptions {
   reload(): Promise<void>;
   /** Begins no more work that another process may begin. */
   pause(): Promise<void>;
+  /** Works again after a drain, whether that was over or not. */
+  resume(): void;
   /** Counts what the process has claimed. */
   countHeld(epoch: number): Promise<number>;
 }
@@ -31,6 +33,8 @@ export class Membership implements Service {
   #unlisten = () => {};
   #pausing: Promise<void> | null = null;
   #isPaused = false;
+  /** Epoch by which it was asked to drain, and keeps draining when others declare it dead. */
+  #drainedAs = 0;
   /** Other live processes have other settings. */
   doSettingsDiffer = false;
 
@@ -76,8 +80,11 @@ export class Membership implements Service {
     if (!orders) return "on_wake";
     this.doSettingsDiffer = orders.differing > 0;
     await this.#tell(epoch, orders.reloads_asked);
-    if (orders.state !== null) this.#pause();
-    else if (this.isDraining) await this.#store.drain(epoch);
+    if (orders.state !== null) this.#pause(epoch);
+    else if (this.isDraining) {
+      if (this.#drainedAs === epoch) this.#resume();
+      else await this.#store.drain(epoch);
+    }
     const mayEnd = this.#isPaused && orders.state === "draining";
     if (mayEnd && (await this.#options.countHeld(epoch)) === 0) {
       await this.#store.endDrain(epoch);
@@ -93,12 +100,22 @@ export class Membership implements Service {
     if (!Bun.deepEquals(about, known)) await this.#store.describe(epoch, about);
   }
 
-  #pause(): void {
+  #pause(epoch: number): void {
+    this.#drainedAs = epoch;
     if (this.#pausing) return;
     this.#options.log.info("process: drains: it begins no more work");
-    this.#pausing = this.#options.pause().then(() => {
-      this.#isPaused = true;
+    const pausing = this.#options.pause().then(() => {
+      // The drain may have been undone meanwhile.
+      this.#isPaused = this.#pausing === pausing;
       this.look();
     });
+    this.#pausing = pausing;
+  }
+
+  #resume(): void {
+    this.#options.log.info("process: undrained: it works again");
+    this.#pausing = null;
+    this.#isPaused = false;
+    this.#options.resume();
   }
 }

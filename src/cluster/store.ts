@@ -141,8 +141,19 @@ export const processStore = store(
       tx.tell(PROCESSES, String(epoch));
       return found === 1;
     },
+    /** Lets a process serve again; returns false where it does not live. */
+    async undrain(tx, epoch: number): Promise<boolean> {
+      const found = await tx.run(
+        sql`UPDATE processes SET state = ${null} WHERE epoch = ${epoch} AND ended_at IS NULL`,
+      );
+      tx.tell(PROCESSES, String(epoch));
+      return found === 1;
+    },
     async endDrain(tx, epoch: number): Promise<void> {
-      await tx.run(sql`UPDATE processes SET state = 'drained' WHERE epoch = ${epoch}`);
+      // An undrain since the state was read wins.
+      await tx.run(
+        sql`UPDATE processes SET state = 'drained' WHERE epoch = ${epoch} AND state = 'draining'`,
+      );
       tx.tell(PROCESSES, String(epoch));
     },
     /** Asks all processes to read their settings again. */

@@ -46,8 +46,9 @@ export interface Handover {
   /** Begins no work that the other process may begin. */
   pause(): Promise<void>;
   resume(): void;
-  /** Begins no more work, for good, and sends clients to other processes. */
+  /** Begins no more work, and sends clients to other processes, until `undrain`. */
   drain(): Promise<void>;
+  undrain(): void;
   /**
    * Waits until no client is left, at most until the deadline; event streams are ended. The signal
    * ends the waiting.
@@ -104,6 +105,13 @@ export function createHandover(parts: HandoverParts): Handover {
   }
   const builtAt = clock.now();
   let isDrained = false;
+  let isPaused = predecessor !== null;
+  let isLeft = false;
+  const resume = () => {
+    if (isDrained || isPaused) return;
+    services.resume();
+    keepServers(!isAlone);
+  };
   return {
     installation: parts.installation,
     limits: parts.limits,
@@ -117,9 +125,11 @@ export function createHandover(parts: HandoverParts): Handover {
     share: () => server.share(),
     spare: (spares) => process.spare(spares),
     leave(isLeaving) {
+      isLeft = isLeaving;
       server.isLeaving = isLeaving || isDrained;
     },
     async pause() {
+      isPaused = true;
       keepServers(true);
       await services.pause();
     },
@@ -130,10 +140,14 @@ export function createHandover(parts: HandoverParts): Handover {
       keepServers(true);
       await services.pause();
     },
+    undrain() {
+      isDrained = false;
+      server.isLeaving = isLeft;
+      resume();
+    },
     resume() {
-      if (isDrained) return;
-      services.resume();
-      keepServers(!isAlone);
+      isPaused = false;
+      resume();
     },
     retire: parts.retire,
     async inherit() {

@@ -227,6 +227,7 @@ const LINES: Record<string, readonly string[]> = {
   sweep: ["sweep", "sweep --now", "sweep --now --json"],
   "processes list": ["processes list --json"],
   "processes drain": ["processes drain 999", "processes drain first"],
+  "processes undrain": ["processes undrain 999", "processes undrain 0"],
   reload: ["reload --json"],
   openapi: ["openapi"],
   version: ["version", "version --json"],

@@ -52,6 +52,7 @@ async function join({ clock, database }: Awaited<ReturnType<typeof openStore>>) 
       events.push("pauses");
       return state.pausing;
     },
+    resume: () => void events.push("resumes"),
     countHeld: async () => state.held,
   });
   member.start();
@@ -156,5 +157,35 @@ describe("a process that is drained", () => {
     await world.store.askReload();
     await world.clock.advance(0);
     expect(events).toEqual(["pauses", "reloads"]);
+  });
+
+  test("serves again when the drain is undone, before its end or after it", async () => {
+    const world = await openStore();
+    const { process, member, beat, events, state } = await join(world);
+    const pausing = Promise.withResolvers<void>();
+    state.pausing = pausing.promise;
+    const ask = async (order: "drain" | "undrain") => {
+      await world.store[order](process.epoch);
+      await world.clock.advance(0);
+    };
+    const readState = async () => (await world.store.readOrders(process.epoch))!.state;
+    await ask("drain");
+    await ask("undrain");
+    expect([events.splice(0), member.isDraining]).toEqual([["pauses", "resumes"], false]);
+    // The pause of a drain that was undone says nothing of the next one.
+    state.pausing = new Promise(() => {});
+    await ask("drain");
+    pausing.resolve();
+    await beat();
+    expect(await readState()).toBe("draining");
+    await ask("undrain");
+    state.pausing = Promise.resolve();
+    await ask("drain");
+    await beat();
+    expect(await readState()).toBe("drained");
+    events.length = 0;
+    await ask("undrain");
+    await beat();
+    expect([events, member.isDraining, await readState()]).toEqual([["resumes"], false, null]);
   });
 });

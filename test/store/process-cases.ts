@@ -202,16 +202,39 @@ export const processCases: readonly Case[] = [
     },
   },
   {
+    method: "processes.undrain",
+    title: "lets a live process serve again",
+    async setup({ processes }) {
+      for (let n = 0; n < 3; n++) await processes.register(BEGIN);
+      for (const epoch of [1, 2, 3]) await processes.drain(epoch);
+      await processes.endDrain(1);
+      await processes.end(3, BEGIN);
+    },
+    act: async ({ processes }) => [
+      await processes.undrain(1),
+      await processes.undrain(2),
+      await processes.undrain(3),
+    ],
+    async check(answer, { processes }) {
+      expect(answer).toEqual([true, true, false]);
+      expect((await processes.list()).map(({ state }) => state)).toEqual([null, null]);
+    },
+  },
+  {
     method: "processes.endDrain",
     title: "marks the process that has handed over all",
     async setup({ processes }) {
-      for (let n = 0; n < 2; n++) await processes.register(BEGIN);
+      for (let n = 0; n < 3; n++) await processes.register(BEGIN);
       for (const epoch of [1, 2]) await processes.drain(epoch);
     },
-    act: ({ processes }) => processes.endDrain(1),
+    async act({ processes }) {
+      for (const epoch of [1, 3]) await processes.endDrain(epoch);
+    },
     async check(_, { processes }) {
       expect(await processes.readOrders(1)).toMatchObject({ state: "drained" });
       expect(await processes.readOrders(2)).toMatchObject({ state: "draining" });
+      // One that serves again meanwhile.
+      expect(await processes.readOrders(3)).toMatchObject({ state: null });
     },
   },
   {

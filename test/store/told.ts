@@ -107,8 +107,11 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
       ...["processes 1", "processes 2", "processes 3", "processes 4"],
     ],
   },
+  "processes.undrain": {
+    "lets a live process serve again": ["processes 1", "processes 2", "processes 3"],
+  },
   "processes.endDrain": {
-    "marks the process that has handed over all": ["processes 1"],
+    "marks the process that has handed over all": ["processes 1", "processes 3"],
   },
   "processes.askReload": { "asks every live process once more": ["processes "] },
   "processes.askAbout": { "changes nothing, and wakes all processes": ["processes "] },

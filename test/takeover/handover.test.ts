@@ -61,6 +61,25 @@ test("a drained server begins no more work, also after a takeover that has faile
   expect(server.isLeaving).toBe(true);
 });
 
+test("a server whose drain is undone works again, but not beside one that takes over", async () => {
+  const { handover, inherit, events, server } = open(new DatabaseInUse("x"), 0);
+  await inherit();
+  handover.resume();
+  await handover.drain();
+  events.length = 0;
+  handover.undrain();
+  expect([events.splice(0), server.isLeaving]).toEqual([["resumes", "stops keeping"], false]);
+  handover.leave(true);
+  await handover.pause();
+  await handover.drain();
+  events.length = 0;
+  handover.undrain();
+  expect([events.splice(0), server.isLeaving]).toEqual([[], true]);
+  handover.leave(false);
+  handover.resume();
+  expect([events, server.isLeaving]).toEqual([["resumes", "stops keeping"], false]);
+});
+
 test("model servers are kept while two processes may use them, and no longer", async () => {
   const { handover, inherit, events } = open(new DatabaseInUse("x"), 0);
   handover.resume();

@@ -35,6 +35,7 @@ function createParts(
   const note = (what: string) => void events.push(`${name} ${what}`);
   return {
     drain: async () => note("drains"),
+    undrain: () => note("undrains"),
     epoch: 7,
     installation: "i",
     addresses: [{ host: "127.0.0.1", port: 80 }],
