@@ -73,6 +73,7 @@ export const LISTS: Readonly<Record<ObjectKind, string>> = {
   endpoint: "wadi webhooks list",
   session: "wadi operators sessions",
   delivery: "wadi webhooks deliveries ID",
+  server: "wadi tools servers",
 };
 
 export function isId(text: string): boolean {

@@ -7,6 +7,7 @@ export {
   FINAL as FINAL_STATUSES,
   type LiveSnapshot,
   REASON_CHARACTERS_MAX,
+  RISKS,
   STATUSES,
   TRIGGER_KINDS,
 } from "../agents/index.ts";

@@ -47,6 +47,7 @@ export {
   WholeConnection,
 } from "./tools/connections/connection.ts";
 export { createConnections } from "./tools/connections/connections.ts";
+export { RISKS, type Risk } from "./tools/contract.ts";
 export { McpServer, McpTool } from "./tools/mcp/server.ts";
 export { createToolQueries } from "./tools/queries.ts";
 export { ToolRevision } from "./tools/revision.ts";

@@ -1,8 +1,16 @@
 // `wadi tools`: tools that accounts have registered, and their switch.
-import { toolOperations as operations } from "../admin/index.ts";
+import { toolOperations as operations, RISKS } from "../admin/index.ts";
 import { account, type Command, type CommandInput, readText, UsageError } from "./command.ts";
 import { call } from "./operations.ts";
-import { type Output, type OutputRow, printRow, printTable, quote } from "./output.ts";
+import {
+  drawRow,
+  layOutTable,
+  type Output,
+  type OutputRow,
+  printRow,
+  printTable,
+  quote,
+} from "./output.ts";
 
 const COLUMNS = [
   ...["name", "account", "status", "revision", "risk", "endpoint", "connection_id"],
@@ -24,7 +32,11 @@ function createToolCommand(action: "show" | "disable" | "enable", help: string):
 
 const SERVER_COLUMNS = [
   ...["id", "account", "name", "url", "protocol_version", "title", "problem", "refreshed_at"],
-  ...["connection_id", "timeout_ms", "created_at"],
+  ...["tools", "changed", "connection", "connection_id", "timeout_ms", "created_at"],
+];
+
+const SERVER_TOOL_COLUMNS = [
+  ...["name", "status", "revision", "accepted_revision", "risk", "changes"],
 ];
 
 /** Texts of servers could control the terminal. */
@@ -69,6 +81,43 @@ export const commands: readonly Command[] = [
       const asked = { account: readText(input, "account") };
       const found = await call(input, operations.listServers, asked);
       return printTable(output, found, SERVER_COLUMNS, found.map(quoteServer));
+    },
+  },
+  {
+    name: "tools server",
+    args: ["ID"],
+    help: "Show an MCP server and its tools",
+    example: "wadi tools server 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    async run(input, output) {
+      const found = await call(input, operations.showServer, { id: input.args[0]! });
+      const { tools, skipped, ...server } = found;
+      const fields = ({ changes }: (typeof tools)[number]) => changes.map(({ field }) => field);
+      const lines = tools.map((row) => ({ ...row, changes: fields(row) }));
+      const head = drawRow(quoteServer({ ...server, skipped: quote(JSON.stringify(skipped)) }));
+      output.print(found, `${head}\n${layOutTable(output, lines, SERVER_TOOL_COLUMNS)}`);
+      return 0;
+    },
+  },
+  {
+    name: "tools refresh",
+    args: ["ID"],
+    help: "Have the tools of an MCP server read again",
+    example: "wadi tools refresh 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    async run(input, output) {
+      return printRow(output, await call(input, operations.refresh, { id: input.args[0]! }));
+    },
+  },
+  {
+    name: "tools risk",
+    args: ["NAME", "RISK"],
+    flags: { account },
+    help: "Set the risk of a tool of an MCP server",
+    example: "wadi tools risk orders_find read --account acme",
+    async run(input, output) {
+      const risk = RISKS.find((one) => one === input.args[1]);
+      if (!risk) throw new UsageError(`RISK is one of ${RISKS.join(", ")}`);
+      const asked = { ...readNamed(input, "risk"), risk };
+      return printTool(output, await call(input, operations.setRisk, asked));
     },
   },
   {

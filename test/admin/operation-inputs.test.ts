@@ -278,6 +278,13 @@ const GIVEN: Row[] = [
   ["models stop", { id: "m-1" }, ["models.command", "m-1", "stop"]],
   ["tools list", { account: "acme" }, ["tools.list", "acme"]],
   ["tools servers", { account: "acme" }, ["tools.listServers", "acme"]],
+  ["tools server", { id: "m-1" }, ["tools.showServer", "m-1"]],
+  ["tools refresh", { id: "m-1" }, ["tools.refresh", "m-1"]],
+  [
+    "tools risk",
+    { account: "acme", name: "crm", risk: "read" },
+    ["tools.setRisk", "crm", "acme", "read"],
+  ],
   ["tools changes", { account: "acme", name: "crm" }, ["tools.showChanges", "crm", "acme"]],
   [
     "tools accept",

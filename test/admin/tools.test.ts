@@ -104,6 +104,37 @@ test("MCP servers are listed with their owners, and a change of a tool is shown 
   await expect(tools.accept("far_a", "acme", 1)).rejects.toThrow("revision 2 is the latest");
   expect(await tools.accept("far_a", "acme", 2)).toMatchObject({ kind: "mcp", revision: 2 });
   expect((await tools.showChanges("far_a", "acme")).changes).toEqual([]);
+  const [listed] = await tools.listServers("acme");
+  expect(listed).toMatchObject({ connection: null, tools: 1, changed: 0 });
   await register("acme", "mine");
   await expect(tools.showChanges("mine", "acme")).rejects.toThrow(AdminError);
+});
+
+test("an MCP server is shown with its tools, and read again at once", async () => {
+  const { tools } = fixture.admin;
+  const { id: account_id } = (await fixture.access.accounts.find("acme"))!;
+  const servers = fixture.database.bind(mcpServerStore);
+  const id = "0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11";
+  const refresh_at = fixture.clock.now() + 1_000;
+  const row = makeServer("far", { account_id, id, refresh_at });
+  await servers.create(row, read(define("far_a")), take());
+  expect(await tools.showServer(id)).toMatchObject({
+    ...{ account: "acme", name: "far", connection: null },
+    tools: [{ account: "acme", name: "far_a", risk: "irreversible", changes: [] }],
+  });
+  await tools.refresh(id);
+  expect(await servers.findNextDue()).toBe(fixture.clock.now());
+  await expect(tools.refresh(account_id)).rejects.toThrow("there is no server");
+  await expect(tools.showServer("far")).rejects.toThrow("that is no server's id");
+});
+
+test("the risk of an MCP server's tool is set as a new revision, and of no other tool", async () => {
+  const { tools } = fixture.admin;
+  const { id: account_id } = (await fixture.access.accounts.find("acme"))!;
+  const servers = fixture.database.bind(mcpServerStore);
+  await servers.create(makeServer("far", { account_id }), read(define("far_a")), take());
+  expect(await tools.setRisk("far_a", "acme", "read")).toMatchObject({ risk: "read", revision: 2 });
+  expect((await tools.showChanges("far_a", "acme")).changes).toEqual([]);
+  await register("acme", "mine");
+  await expect(tools.setRisk("mine", "acme", "read")).rejects.toThrow(AdminError);
 });

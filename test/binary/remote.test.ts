@@ -171,6 +171,12 @@ const LINES: Record<string, readonly string[]> = {
   "approvals reject": ["approvals reject REJECTED", "approvals reject APPROVAL"],
   "tools list": ["tools list", "tools list --json"],
   "tools servers": ["tools servers", "tools servers --json"],
+  "tools server": ["tools server UNKNOWN"],
+  "tools refresh": ["tools refresh UNKNOWN --json"],
+  "tools risk": [
+    "tools risk send_letter read --account default",
+    "tools risk send_letter low --account default",
+  ],
   "tools changes": ["tools changes send_letter --account default"],
   "tools accept": [
     "tools accept send_letter 1 --account default",

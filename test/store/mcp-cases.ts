@@ -282,6 +282,19 @@ const refreshCases: Case[] = [
       expect(await mcpServers.findNextDue()).toBe(NOW + 60_000);
     },
   },
+  {
+    method: "mcp_servers.makeDue",
+    title: "makes a server due at once, once",
+    async setup(stores) {
+      await create(stores, "far", read());
+    },
+    act: ({ mcpServers }) => mcpServers.makeDue("m-far", NOW + 1_000),
+    async check(_, { mcpServers }) {
+      expect(await mcpServers.findNextDue()).toBe(NOW + 1_000);
+      await mcpServers.makeDue("m-far", NOW + 2_000);
+      expect(await mcpServers.findNextDue()).toBe(NOW + 1_000);
+    },
+  },
 ];
 
 const readCases: Case[] = [
@@ -302,6 +315,38 @@ const readCases: Case[] = [
     act: ({ mcpServers }) => mcpServers.list("a-1"),
     check: (answer) =>
       expect((answer as McpServerRow[]).map(({ name }) => name)).toEqual(["a", "b"]),
+  },
+  {
+    method: "mcp_servers.findOverview",
+    title: "finds a server of any account, with the name of its connection",
+    async setup(stores) {
+      await stores.secrets.claim("k-1");
+      await createConnection(stores, "c-1", { account_id: "a-2", name: "post" });
+      await create(stores, "far", read(), { account_id: "a-2", connection_id: "c-1" });
+    },
+    act: ({ mcpServers }) => mcpServers.findOverview("m-far"),
+    async check(answer, { mcpServers }) {
+      expect(answer).toMatchObject({ id: "m-far", account_id: "a-2", connection: "post" });
+      expect(await mcpServers.findOverview("m-none")).toBeUndefined();
+    },
+  },
+  {
+    method: "mcp_servers.listOverviews",
+    title: "counts the tools that servers have, and those that wait to be accepted",
+    async setup(stores) {
+      await create(stores, "b", read(define("b_1"), define("b_2"), define("b_3")));
+      await create(stores, "a", read(), { account_id: "a-2" });
+      await refresh(stores, "b", read(define("b_1", { title: "One" }), define("b_2")));
+    },
+    act: ({ mcpServers }) => mcpServers.listOverviews(null),
+    async check(answer, { mcpServers }) {
+      const [a, b] = [
+        { name: "a", connection: null, tools: 0, changed: 0 },
+        { name: "b", connection: null, tools: 2, changed: 1 },
+      ];
+      expect(answer).toMatchObject([a!, b!]);
+      expect(await mcpServers.listOverviews("a-1")).toMatchObject([b!]);
+    },
   },
   {
     method: "mcp_servers.listTools",

@@ -319,6 +319,7 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
   "mcp_servers.suspect": {
     "makes a server due, at most a minute after it was read": ["mcp_servers.due m-far"],
   },
+  "mcp_servers.makeDue": { "makes a server due at once, once": ["mcp_servers.due m-far"] },
   "mcp_servers.remove": {},
   "connections.create": {},
   "connections.update": {},

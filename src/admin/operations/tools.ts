@@ -1,12 +1,14 @@
 // Operations on tools that accounts have registered.
 import { type Static, Type } from "@sinclair/typebox";
-import { show } from "../../platform/schema.ts";
+import { RISKS } from "../../agents/index.ts";
+import { oneOf, show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { defineOperation, type Operation } from "../operation.ts";
-import { ChangedTool, ListedServer, ListedTool } from "../tools.ts";
-import { account, input, text } from "./fields.ts";
+import { ChangedTool, ListedServer, ListedTool, ShownServer } from "../tools.ts";
+import { account, idOf, input, text } from "./fields.ts";
 
 const NamedTool = input({ account: text("Name of the owner."), name: text("Name of the tool.") });
+const NamedServer = input({ id: idOf("server") });
 const revision = Type.Integer({
   description: "The latest revision, as its changes were shown.",
   minimum: 1,
@@ -70,6 +72,45 @@ export const toolOperations = {
       const found = await tools.listServers(asked.account ?? null);
       return found.map((row) => show(ListedServer, row));
     },
+  }),
+  showServer: defineOperation({
+    name: "tools server",
+    method: "GET",
+    path: "/mcp/servers/:id",
+    summary: "Show an MCP server and its tools, with what has changed of them.",
+    input: NamedServer,
+    reply: ShownServer,
+    run: async ({ tools }, { id }) =>
+      show(ShownServer, await tools.showServer(id)) as Static<typeof ShownServer>,
+  }),
+  refresh: defineOperation({
+    name: "tools refresh",
+    method: "POST",
+    path: "/mcp/servers/:id/refresh",
+    summary: "Have the tools of an MCP server read again, at once.",
+    input: NamedServer,
+    reply: Type.Object({
+      server: Type.String({ description: "Id of the server, which is read in the background." }),
+    }),
+    audit: { target: ({ id }: { id: string }) => id },
+    async run({ tools }, { id }) {
+      await tools.refresh(id);
+      return { server: id };
+    },
+  }),
+  setRisk: defineOperation({
+    name: "tools risk",
+    method: "PATCH",
+    path: "/tools/:account/:name",
+    summary: "Set the risk of a tool of an MCP server, as a new revision.",
+    input: input({
+      ...NamedTool.properties,
+      risk: oneOf(RISKS, "What a call can do: it decides which calls wait for an approval."),
+    }),
+    reply: ListedTool,
+    audit,
+    run: async ({ tools }, asked) =>
+      show(ListedTool, await tools.setRisk(asked.name, asked.account, asked.risk)),
   }),
   showChanges: defineOperation({
     name: "tools changes",

@@ -1,8 +1,9 @@
 // Registered tools of every account, for operators: lists, lookups and their switch.
 import type { Bound, Database } from "../../database/index.ts";
+import type { Risk } from "./contract.ts";
 import { toolStore } from "./http/store/index.ts";
 import { describeTools } from "./mcp/differences.ts";
-import type { McpTool } from "./mcp/server.ts";
+import type { McpServerRow, McpTool } from "./mcp/server.ts";
 import { mcpServerStore } from "./mcp/store.ts";
 import {
   describeOwnRevision,
@@ -12,6 +13,12 @@ import {
 } from "./revision.ts";
 
 const TOOLS_AT_ONCE = 100;
+
+interface RiskLimits {
+  now: number;
+  /** Maximum bytes of the account's definitions. */
+  storedMax: number;
+}
 
 export function createToolQueries(database: Database) {
   const store: Bound<typeof toolStore> = database.bind(toolStore);
@@ -41,7 +48,18 @@ export function createToolQueries(database: Database) {
       const listed = describeTools(await servers.listTools(row.mcp.server_id, account_id));
       return listed.find((one) => one.name === name);
     },
-    listServers: (account_id: string) => servers.list(account_id),
+    /** Makes a revision that differs in its risk only; a tool of another kind is not found. */
+    setRisk: async (account_id: string, name: string, risk: Risk, at: RiskLimits) => {
+      const found = isToolName(name) ? await store.find(account_id, name) : undefined;
+      if (!found?.mcp) return undefined;
+      const change = { account_id, name, risk, now: at.now };
+      return describe(await store.setRisk(change, at.storedMax));
+    },
+    listServers: servers.listOverviews,
+    findServer: servers.findOverview,
+    listServerTools: async ({ id, account_id }: McpServerRow): Promise<McpTool[]> =>
+      describeTools(await servers.listTools(id, account_id)),
+    makeServerDue: servers.makeDue,
     disable: of(store.disable),
     enable: (account_id: string, name: string, toolsMax: number) =>
       of((id, one) => store.enable(id, one, toolsMax))(account_id, name),

@@ -11,6 +11,7 @@ const TABLES = {
   trigger: sql`triggers`,
   endpoint: sql`webhook_endpoints`,
   delivery: sql`deliveries`,
+  server: sql`mcp_servers`,
   // Both are listed and ended as sessions.
   session: sql`(SELECT id FROM console_sessions UNION ALL SELECT id FROM approval_links) AS listed`,
 } satisfies Record<string, Sql>;

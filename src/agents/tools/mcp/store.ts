@@ -6,14 +6,17 @@ import {
   type DeletedPart,
   deleteIndexed,
   into,
+  none,
   requireCapacity,
+  type Sql,
   sql,
   store,
   type Tx,
 } from "../../../database/index.ts";
 import { apiError } from "../../../platform/errors.ts";
+import { maybe } from "../../../platform/schema.ts";
 import { bindHost } from "../connections/store.ts";
-import type { ToolLimits } from "../http/store/index.ts";
+import { CHANGED, type ToolLimits } from "../http/store/index.ts";
 import { listOfServer, markGone, takeListed } from "../http/store/listed.ts";
 import type { StoredRevision } from "../revision.ts";
 import type { McpDefinition, ReadTools } from "./definition.ts";
@@ -29,6 +32,20 @@ const DUE_AGAIN_MS = 60_000;
 const GOES_ON = sql`NOT EXISTS (SELECT 1 FROM wadi_installation WHERE paused_at IS NOT NULL)`;
 
 const Due = Type.Object({ refresh_at: Type.Integer() });
+
+/** A server with the name of its connection and the number of its tools. */
+const OverviewRow = Type.Object({
+  ...McpServerRow.properties,
+  connection: maybe(Type.String()),
+  tools: Type.Integer(),
+  changed: Type.Integer(),
+});
+const countTools = (condition: Sql) =>
+  sql`(SELECT COUNT(*) FROM tools AS t WHERE t.account_id = s.account_id AND t.server_id = s.id
+        AND t.gone_at IS NULL ${condition})`;
+const OVERVIEW = sql`SELECT s.*, c.name AS connection, ${countTools(none)} AS tools,
+    ${countTools(sql`AND ${CHANGED}`)} AS changed
+  FROM mcp_servers AS s LEFT JOIN connections AS c ON c.id = s.connection_id`;
 
 /** A server as it was read. */
 export interface ServerReading extends ReadTools {
@@ -52,6 +69,15 @@ export const mcpServerStore = store(
       db.all(
         McpServerRow,
         sql`SELECT * FROM mcp_servers WHERE account_id = ${account_id} ORDER BY name`,
+      ),
+    /** For operators, of any account. */
+    findOverview: (db, id: string) => db.one(OverviewRow, sql`${OVERVIEW} WHERE s.id = ${id}`),
+    /** For operators; null lists those of all accounts. */
+    listOverviews: (db, account_id: string | null) =>
+      db.all(
+        OverviewRow,
+        sql`${OVERVIEW} ${account_id === null ? none : sql`WHERE s.account_id = ${account_id}`}
+            ORDER BY s.name, s.id`,
       ),
     listTools: (db, id: string, account_id: string) => listOfServer(db, account_id, id),
     /** When the next server is to be read. */
@@ -118,14 +144,15 @@ export const mcpServerStore = store(
       return claimed;
     },
     /** Has a server read soon, since a reply contradicted what is known of its tools. */
-    suspect: async (tx, id: string, now: number) => {
-      const soon = sql`CASE WHEN refreshed_at > ${now - DUE_AGAIN_MS}
-        THEN refreshed_at + ${DUE_AGAIN_MS} ELSE ${now} END`;
-      const isMoved = await tx.run(
-        sql`UPDATE mcp_servers SET refresh_at = ${soon} WHERE id = ${id} AND refresh_at > ${soon}`,
-      );
-      if (isMoved > 0) tx.tell("mcp_servers.due", id);
-    },
+    suspect: (tx, id: string, now: number) =>
+      hasten(
+        tx,
+        id,
+        sql`CASE WHEN refreshed_at > ${now - DUE_AGAIN_MS}
+          THEN refreshed_at + ${DUE_AGAIN_MS} ELSE ${now} END`,
+      ),
+    /** Has a server read at once, since a person asks for it. */
+    makeDue: (tx, id: string, now: number) => hasten(tx, id, sql`CAST(${now} AS BIGINT)`),
     /** Deletes a server; its tools keep their names and revisions, and no run calls them. */
     remove: async (tx, id: string, account_id: string, now: number) => {
       if (!(await findServer(tx, id, account_id))) return false;
@@ -176,6 +203,13 @@ function makeRevision(
     created_at: now,
     mcp: { server_id: id, tool, annotations, output_schema },
   };
+}
+
+async function hasten(tx: Tx, id: string, at: Sql): Promise<void> {
+  const isMoved = await tx.run(
+    sql`UPDATE mcp_servers SET refresh_at = ${at} WHERE id = ${id} AND refresh_at > ${at}`,
+  );
+  if (isMoved > 0) tx.tell("mcp_servers.due", id);
 }
 
 async function findServer(db: Db, id: string, account_id: string) {
