@@ -157,14 +157,17 @@ export const flatStatements: BunPlugin = {
 };
 
 /**
- * Puts the packed files of the console in the place of its page. They are bundled before, since a
- * bundler inside a plugin of another waits for ever.
+ * Puts the packed files of the console in the place of its page, and nothing in that of what bundles
+ * them. They are bundled before, since a bundler inside a plugin of another waits for ever.
  */
 export const packConsole = (files: ConsoleFiles): BunPlugin => ({
   name: "packed console",
   setup: (builder) => {
     builder.onLoad({ filter: /console\/client\/index\.html$/ }, () => {
       return { contents: packFiles(files), loader: "file" };
+    });
+    builder.onLoad({ filter: /console\/bundle\.ts$/ }, () => {
+      return { contents: "export const bundleConsole = null;", loader: "ts" };
     });
   },
 });

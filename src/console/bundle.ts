@@ -2,14 +2,8 @@
 // later pages, and the Arabic table.
 import { join } from "node:path";
 import type { BunPlugin } from "bun";
+import { type ConsoleFiles, hashSource } from "./packed-files.ts";
 import { createShortener, type Shortener } from "./short-texts.ts";
-
-/** Texts of the files that a browser loads. */
-export interface ConsoleFiles {
-  page: string;
-  later: string;
-  arabic: string;
-}
 
 const client = join(import.meta.dir, "client");
 const LINK = /<link rel="stylesheet" href="(.*?)">\n?/g;
@@ -96,10 +90,6 @@ const smallSources = (shorten: Shortener): BunPlugin => ({
     });
   },
 });
-
-/** Writes the digest that policies and `integrity` name. */
-export const hashSource = (text: string): string =>
-  `sha256-${new Bun.CryptoHasher("sha256").update(text).digest("base64")}`;
 
 /** Leaves out comments and spaces, except those in strings. */
 function shortenStyle(css: string): string {
