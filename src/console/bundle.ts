@@ -78,10 +78,6 @@ import { h as createVNode, Fragment as VNodes } from "preact";
 const smallSources = (shorten: Shortener): BunPlugin => ({
   name: "small sources",
   setup: (builder) => {
-    // The index loads a writer of HTML, for which Bun wraps each module.
-    builder.onResolve({ filter: /^preact-iso$/ }, () => {
-      return { path: Bun.resolveSync("preact-iso/router", client) };
-    });
     builder.onLoad({ filter: /console[\\/]client[\\/].*\.tsx?$/ }, async ({ path }) => {
       const source = shorten(await Bun.file(path).text());
       return path.endsWith("x")

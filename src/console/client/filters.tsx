@@ -2,10 +2,10 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { useLocation } from "preact-iso";
 import { nameHidden } from "./hidden.ts";
 import { useKeys } from "./keyboard.ts";
 import { Icon } from "./parts.tsx";
+import { route, useLocation } from "./router.ts";
 import { writeCount } from "./texts/plural.ts";
 
 /** Changes fields of the address's query; an empty value removes its field. */
@@ -13,7 +13,7 @@ export function useQuery(): [
   query: Readonly<Record<string, string>>,
   change: (fields: Readonly<Record<string, string>>) => void,
 ] {
-  const { path, query, route } = useLocation();
+  const { path, query } = useLocation();
   const change = (fields: Readonly<Record<string, string>>) => {
     const all = Object.entries({ ...query, ...fields }).filter(([, value]) => value !== "");
     const text = new URLSearchParams(all).toString();

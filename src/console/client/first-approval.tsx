@@ -1,10 +1,11 @@
 // A first approval: a sample agent, a run of it that asks, and the way to what it asks.
-import { useLocation } from "preact-iso";
+
 import { useActs } from "./acts.tsx";
 import { get, post } from "./api.ts";
 import { writeCommand } from "./curl.ts";
 import { type ListedKey, listUsable } from "./keys/data.ts";
 import { now, useResource } from "./live.ts";
+import { route } from "./router.ts";
 import { t } from "./texts.ts";
 
 const AGENT = { name: "Noter", system_prompt: "Keep notes.", tools: ["memory_set"] };
@@ -43,7 +44,6 @@ async function findPlace(id: string): Promise<string> {
 
 export function TryApproval() {
   const key = useSampleKey();
-  const { route } = useLocation();
   const { act, isBusy, note } = useActs();
   if (!key) return null;
   const start = async () => {

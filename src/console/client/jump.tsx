@@ -1,12 +1,12 @@
 // Search or jump: pages by their titles, and objects of all kinds by a part of their name or id.
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { useLocation } from "preact-iso";
 import { shortenId } from "./format.ts";
 import { useResource } from "./live.ts";
 import { Modal } from "./modal.tsx";
 import type { NavigationItem } from "./navigation.ts";
 import { Icon, Outside } from "./parts.tsx";
+import { route } from "./router.ts";
 import { t } from "./texts.ts";
 
 export const isJumping = signal(false);
@@ -70,7 +70,6 @@ export function Jump({ places }: { places: readonly NavigationItem[] }) {
 }
 
 function JumpDialog({ places }: { places: readonly NavigationItem[] }) {
-  const { route } = useLocation();
   const typed = useSignal("");
   const asked = useSignal("");
   const list = useRef<HTMLUListElement>(null);

@@ -1,12 +1,12 @@
 // Stands in the place of a page of the second script, until that is loaded.
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { useLocation } from "preact-iso";
 import { ApiFailure, NO_ANSWER, readFailure } from "./api.ts";
 import { writeCommand } from "./curl.ts";
 import { NAVIGATION } from "./navigation.ts";
 import { FailureNote } from "./parts.tsx";
 import { Loading } from "./resource.tsx";
+import { useLocation } from "./router.ts";
 import { loadScript } from "./script.ts";
 import { Page } from "./shell.tsx";
 import { t } from "./texts.ts";

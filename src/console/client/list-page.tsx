@@ -1,11 +1,11 @@
 // A page that lists things of every account: states, accounts and a search in the address.
 import type { ComponentChildren } from "preact";
-import { useLocation } from "preact-iso";
 import { quote } from "./curl.ts";
 import { Chip, ChoiceMenu, FilterBar, SearchField, useQuery } from "./filters.tsx";
 import { type LiveTopic, useResource } from "./live.ts";
 import { copyText, Empty } from "./parts.tsx";
 import { Unready } from "./resource.tsx";
+import { route } from "./router.ts";
 import { type RowColumn, RowTable } from "./row-table.tsx";
 import { useRows } from "./rows.ts";
 import { type KeyHint, Page } from "./shell.tsx";
@@ -93,7 +93,6 @@ function Filters<Row extends Listed>({ all, list }: { all: Row[]; list: ListPage
 
 export function ListPage<Row extends Listed>(list: ListPageProps<Row>) {
   const { path, states, stateOf, nameOf, compare = () => 0 } = list;
-  const { route } = useLocation();
   const [{ show = "", account = "", q = "" }, change] = useQuery();
   const { value } = useResource<Row[]>(list.source, list.topics);
   const all = value.data ?? [];

@@ -1,7 +1,6 @@
 // The console: one page, drawn from the operator API.
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
-import { LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { session } from "./api.ts";
 import { writeCommand } from "./curl.ts";
 import { Guest } from "./guest/guest.tsx";
@@ -11,6 +10,7 @@ import { LaterPage, loadLaterPages } from "./later-page.tsx";
 import { startLive } from "./live.ts";
 import { areAllLoaded, pages } from "./pages.ts";
 import { Toaster } from "./parts.tsx";
+import { isOfPage, route, startRouter, useLocation } from "./router.ts";
 import { SignIn, startSession } from "./session.tsx";
 import { applyTheme, Page } from "./shell.tsx";
 import { t } from "./texts.ts";
@@ -28,10 +28,11 @@ function Missing() {
 
 /** An approver has approvals only, and starts there. */
 function ToApprovals() {
-  const { path, route } = useLocation();
-  if (path !== "/console" && path !== "/console/") return <Missing />;
-  route("/console/approvals", true);
-  return null;
+  const isHome = useLocation().path === "/console";
+  useEffect(() => {
+    if (isHome) route("/console/approvals", true);
+  }, [isHome]);
+  return isHome ? null : <Missing />;
 }
 
 /** A busy page is idle in the end; Safari knows no idle time. */
@@ -39,6 +40,7 @@ const whenIdle = (work: () => void) =>
   globalThis.requestIdleCallback?.(work, { timeout: 5_000 }) ?? setTimeout(work);
 
 function App() {
+  const { path } = useLocation();
   const { value } = session;
   const isOperator = value.kind === "signed_in" && value.role === "operator";
   useEffect(() => {
@@ -47,17 +49,14 @@ function App() {
   if (value.kind !== "signed_in") return <SignIn />;
   const shown = pages.value.filter(({ isForApprovers }) => isOperator || isForApprovers);
   const Unknown = areAllLoaded() ? Missing : LaterPage;
+  const found = shown.find((one) => isOfPage(path, one.path));
+  const Found = found?.component ?? (isOperator ? Unknown : ToApprovals);
   return (
-    <LocationProvider scope="/console">
-      <Router>
-        {shown.map(({ path, component }) => (
-          <Route key={path} path={path} component={component} />
-        ))}
-        <Route default component={isOperator ? Unknown : ToApprovals} />
-      </Router>
+    <>
+      <Found />
       {shown.map(({ path, beside: Beside }) => Beside && <Beside key={path} />)}
       <Toaster />
-    </LocationProvider>
+    </>
   );
 }
 
@@ -77,6 +76,7 @@ async function main(): Promise<void> {
   applyTheme();
   await Promise.all([start(), startLanguage()]);
   startLive();
+  startRouter();
   render(isGuest ? <Guest /> : <App />, document.getElementById("app")!);
   // A link that is pasted into an open tab signs in, too.
   addEventListener("hashchange", () => void start());

@@ -214,7 +214,7 @@ interface FailureNoteProps {
 /** An error code, with what the documentation says about it. */
 export function CodeLink({ code }: { code: string }) {
   return (
-    <a href={`/docs/errors#${code}`} target="_self">
+    <a href={`/docs/errors#${code}`}>
       <code>{code}</code>
     </a>
   );

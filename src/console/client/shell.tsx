@@ -3,7 +3,6 @@
 import { signal } from "@preact/signals";
 import { type ComponentChildren, Fragment } from "preact";
 import { useEffect } from "preact/hooks";
-import { useLocation } from "preact-iso";
 import { call, session } from "./api.ts";
 import { isJumping, Jump, useJumpKey } from "./jump.tsx";
 import { type KeyHint, useKeys } from "./keyboard.ts";
@@ -11,6 +10,7 @@ import { isEnglish, switchLanguage } from "./languages.ts";
 import { togglePause } from "./live.ts";
 import { NAVIGATION, type NavigationItem } from "./navigation.ts";
 import { copyText, Icon, Live, leaveToast, PauseButton, showToast, Tagged } from "./parts.tsx";
+import { route, useLocation } from "./router.ts";
 import { isListingKeys, KeyList } from "./shortcuts.tsx";
 import { status, useStatus } from "./status.ts";
 import { type TextId, t } from "./texts.ts";
@@ -194,9 +194,7 @@ function Side() {
       </nav>
       <div class="foot">
         <span class="row">
-          <a href="/docs" target="_self">
-            {t("nav.docs")}
-          </a>
+          <a href="/docs">{t("nav.docs")}</a>
           {isOperator && <a href="/console/keys?show=sessions">{t("nav.sessions")}</a>}
           <OtherLanguage />
         </span>
@@ -251,7 +249,7 @@ function Title({ title, opened }: Pick<PageProps, "title" | "opened">) {
 
 export function Page({ title, says, command, hints, end, before, ...given }: PageProps) {
   const { opened, heading, isFixed, children } = given;
-  const { route, path } = useLocation();
+  const { path } = useLocation();
   useEffect(leaveToast, [path]);
   const places = listNavigation().flatMap((group) => group.places);
   useKeys({

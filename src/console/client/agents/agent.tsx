@@ -1,6 +1,5 @@
 // One agent: its versions at the side, and one of them with its prompt, tools, policy and budgets.
 
-import { useLocation, useRoute } from "preact-iso";
 import { writeCommand } from "../curl.ts";
 import { Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
@@ -9,6 +8,7 @@ import { useKeys } from "../keyboard.ts";
 import { useResource } from "../live.ts";
 import { copyText, Icon, Money, Outside, State } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
+import { route, useLocation } from "../router.ts";
 import { type KeyHint, Page } from "../shell.tsx";
 import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
@@ -163,8 +163,7 @@ function Choices({ agent, versions }: VersionsProps) {
 }
 
 export function OpenedAgent() {
-  const id = useRoute().params.id!;
-  const { route } = useLocation();
+  const id = useLocation().id!;
   const [{ version = "", diff = "" }, change] = useQuery();
   const path = `/agents/${encodeURIComponent(id)}`;
   const asked = version === "" ? path : `${path}?version=${encodeURIComponent(version)}`;

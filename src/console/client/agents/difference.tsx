@@ -1,8 +1,9 @@
 // The difference of two versions: fields by name, the prompt by line.
-import { useLocation } from "preact-iso";
+
 import { useResource } from "../live.ts";
 import { Head, Outside } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
+import { useLocation } from "../router.ts";
 import { t } from "../texts.ts";
 import { listChanges, type OpenedAgentRow, type ShownVersion } from "./data.ts";
 import { type DiffLine, diffLines } from "./diff.ts";

@@ -1,5 +1,5 @@
 // The inbox of approvals: those that wait by their end, then those decided today.
-import { useLocation, useRoute } from "preact-iso";
+
 import { type ApiFailure, session } from "../api.ts";
 import { writeCommand } from "../curl.ts";
 import { TryApproval } from "../first-approval.tsx";
@@ -8,6 +8,7 @@ import { useKeys } from "../keyboard.ts";
 import { useResource } from "../live.ts";
 import { copyText, Empty, Icon, Segment, showToast } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
+import { route, useLocation } from "../router.ts";
 import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
 import type { ListedApproval } from "./data.ts";
@@ -104,7 +105,6 @@ function List({ data, failure, filter, waits, past, open, hrefOf }: ListProps) {
 }
 
 function Filters({ filter }: { filter: Filter }) {
-  const { route } = useLocation();
   return (
     <span class="wide">
       <Segment
@@ -125,7 +125,6 @@ function useListKeys(
   open: string | undefined,
   hrefOf: (id?: string) => string,
 ): void {
-  const { route } = useLocation();
   const move = (by: number) => {
     const at = rows.findIndex(({ id }) => id === open);
     const next = rows[Math.min(Math.max(at + by, 0), rows.length - 1)];
@@ -148,9 +147,7 @@ function showDone(outcome: Outcome, runId: string): void {
 }
 
 export function Approvals() {
-  const { params } = useRoute();
-  const { query, route } = useLocation();
-  const open = params.id;
+  const { id: open, query } = useLocation();
   const filter = FILTERS.find((one) => one === query.show) ?? "pending";
   const { rows: data, failure, reload } = useApprovals();
   const { waits, past } = sort(data ?? [], filter);

@@ -2,7 +2,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
-import { LocationProvider, useLocation } from "preact-iso";
 import { ApiFailure } from "../api.ts";
 import type { ListedApproval } from "../approvals/data.ts";
 import { describeDecision, type Outcome } from "../approvals/decision.tsx";
@@ -13,6 +12,7 @@ import { useKeys } from "../keyboard.ts";
 import { now } from "../live.ts";
 import { Icon, Live, Outside, showToast, Toaster } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
+import { route, useLocation } from "../router.ts";
 import { Mark } from "../shell.tsx";
 import { t } from "../texts.ts";
 import {
@@ -37,14 +37,14 @@ export function Guest() {
     );
   }
   return (
-    <LocationProvider scope={PATH}>
+    <>
       {value.session.approval_id === null ? (
         <AccountPage session={value.session} />
       ) : (
         <ApprovalPage session={value.session} />
       )}
       <Toaster />
-    </LocationProvider>
+    </>
   );
 }
 
@@ -145,7 +145,7 @@ function ApprovalPage({ session }: { session: LinkSession }) {
 
 /** Shows what waits of an account, and one that is opened. */
 function AccountPage({ session }: { session: LinkSession }) {
-  const { query, route } = useLocation();
+  const { query } = useLocation();
   const rows = useSignal<ListedApproval[] | null>(null);
   const failure = useSignal<ApiFailure | null>(null);
   useRepeated(async () => {

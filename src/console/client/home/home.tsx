@@ -1,10 +1,10 @@
 // Home: what needs a person now, the last day, what runs, and the first steps.
 
-import { useLocation } from "preact-iso";
 import { writeCommand } from "../curl.ts";
 import { now } from "../live.ts";
 import { Head, Icon } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
+import { route } from "../router.ts";
 import { Sentence } from "../sentence.tsx";
 import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
@@ -15,7 +15,6 @@ import { FirstSteps } from "./first-steps.tsx";
 import { listMatters, type Matter } from "./matters.tsx";
 
 function Line({ tone, shape, title, says, parts = [], link }: Matter) {
-  const { route } = useLocation();
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the link in it does the same by keyboard.
     <li
@@ -38,11 +37,7 @@ function Line({ tone, shape, title, says, parts = [], link }: Matter) {
           </span>
         )}
       </p>
-      {link && (
-        <a href={link.href} target={link.href.startsWith("/console") ? undefined : "_self"}>
-          {link.text}
-        </a>
-      )}
+      {link && <a href={link.href}>{link.text}</a>}
     </li>
   );
 }

@@ -1,10 +1,10 @@
 // A secret that is shown once, and the question before it is lost.
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { useLocation } from "preact-iso";
 import { Dialog } from "../dialog.tsx";
 import { writeExact } from "../format.ts";
 import { copyText, Icon } from "../parts.tsx";
+import { route } from "../router.ts";
 import { t } from "../texts.ts";
 import type { MadeSecret } from "./data.ts";
 
@@ -123,7 +123,6 @@ function LeaveDialog({ made, onClose }: { made: MadeSecret; onClose(): void }) {
 
 /** Asks on whichever page the person has gone to. */
 export function LostSecret() {
-  const { route } = useLocation();
   const [made] = secrets.value;
   if (!isAway.value || !made) return null;
   const back = () => {

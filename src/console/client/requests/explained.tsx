@@ -60,9 +60,7 @@ function Happened({ row }: { row: RequestRow }) {
           </>
         )}
         {advice && <span class="soft">{t(advice as "advice.busy")} </span>}
-        <a href={`/docs/errors#${code}`} target="_self">
-          {t("happened.docs")}
-        </a>
+        <a href={`/docs/errors#${code}`}>{t("happened.docs")}</a>
       </>
     );
   }

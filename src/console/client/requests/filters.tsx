@@ -1,8 +1,9 @@
 // The filters of the request tail, which are those of the operator API.
-import { useLocation } from "preact-iso";
+
 import { Chip, ChoiceMenu, FilterBar, SearchField, useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
 import { useResource } from "../live.ts";
+import { route } from "../router.ts";
 import { t } from "../texts.ts";
 import type { RequestRow } from "./row.ts";
 
@@ -33,7 +34,6 @@ interface RequestFiltersProps {
 
 export function RequestFilters({ rows }: RequestFiltersProps) {
   const [query, change] = useQuery();
-  const { route } = useLocation();
   return (
     <FilterBar>
       <Chip isPressed={!query.status} onPress={() => change({ status: "" })}>

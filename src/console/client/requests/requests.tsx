@@ -1,7 +1,6 @@
 // Requests: the live tail, newest first, with one row explained.
 
 import { useSignal } from "@preact/signals";
-import { useLocation, useRoute } from "preact-iso";
 import { writeCommand, writeLocal } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
@@ -9,6 +8,7 @@ import { now, useResource } from "../live.ts";
 import { type NewestRows, useHeldRows, useNewestRows, useScrolled } from "../newest-rows.ts";
 import { copyText, Empty, FailureNote, Outside } from "../parts.tsx";
 import { Loading } from "../resource.tsx";
+import { route, useLocation } from "../router.ts";
 import { ListEnd, WaitingRows } from "../row-pages.tsx";
 import { useRows } from "../rows.ts";
 import { type KeyHint, Page } from "../shell.tsx";
@@ -37,9 +37,7 @@ function countRate(rows: readonly RequestRow[], nowMs: number): string | undefin
 
 /** The row of the address, which the tail or the id of a request gives, and how to change it. */
 function useOpened(listed: readonly RequestRow[] | null) {
-  const { params } = useRoute();
-  const { route, url } = useLocation();
-  const asked = params.id ?? null;
+  const { id: asked = null, search } = useLocation();
   const isAlone = asked !== null && listed !== null && !listed.some(({ id }) => id === asked);
   // Rows that the tail does not hold: older ones, or those of a request id.
   const found = useResource<RequestRow[]>(
@@ -52,16 +50,14 @@ function useOpened(listed: readonly RequestRow[] | null) {
     rows: isAlone ? (found.data ?? []) : (listed ?? []),
     opened: isAlone ? (found.data?.[0]?.id ?? null) : asked,
     open(id: string | null) {
-      const at = url.indexOf("?");
-      const fields = at < 0 ? "" : url.slice(at);
-      route(`/console/requests${id === null ? "" : `/${id}`}${fields}`, true);
+      route(`/console/requests${id === null ? "" : `/${id}`}${search}`, true);
     },
   };
 }
 
 export function Requests() {
   const [query, change] = useQuery();
-  const { params } = useRoute();
+  const { id } = useLocation();
   const search = writeSearch(query);
   const hasChosen = useSignal(false);
   const tail = useNewestRows<RequestRow>(
@@ -73,7 +69,7 @@ export function Requests() {
   const held = useHeldRows(
     loaded?.path ?? "",
     loaded?.rows ?? null,
-    useScrolled() || Boolean(params.id) || hasChosen.value,
+    useScrolled() || Boolean(id) || hasChosen.value,
   );
   const { asked, isAlone, failure, rows, opened, open } = useOpened(held.rows);
   const toggle = (id: string) => open(id === opened ? null : id);

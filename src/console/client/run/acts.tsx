@@ -1,10 +1,10 @@
 // Acts on a run: cancel it, start it again, copy it.
 import { useSignal } from "@preact/signals";
-import { useLocation } from "preact-iso";
 import { ApiFailure, post } from "../api.ts";
 import { formatCurl, writeCommand } from "../curl.ts";
 import { ChoiceMenu } from "../filters.tsx";
 import { copyText, FailureNote, showToast } from "../parts.tsx";
+import { route } from "../router.ts";
 import { CancelDialog, isActive } from "../runs/selection.tsx";
 import { t } from "../texts.ts";
 import { type ShownRun, titleOf } from "./data.ts";
@@ -18,7 +18,6 @@ export function Acts({ run, onChange }: ActsProps) {
   const isAsking = useSignal(false);
   const isStarting = useSignal(false);
   const failure = useSignal<ApiFailure | null>(null);
-  const { route } = useLocation();
   const startAgain = async (how: { tools?: "recorded" }) => {
     isStarting.value = true;
     try {

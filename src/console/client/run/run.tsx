@@ -1,7 +1,6 @@
 // One run: how it stands, its waterfall, and the chosen step beside it.
 
 import { useEffect, useRef } from "preact/hooks";
-import { useRoute } from "preact-iso";
 import type { ApiFailure } from "../api.ts";
 import { writeCommand } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
@@ -9,6 +8,7 @@ import { shortenId } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
 import { isPaused, now, useResource } from "../live.ts";
 import { copyText, FailureNote, Outside } from "../parts.tsx";
+import { useLocation } from "../router.ts";
 import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
 import { Acts } from "./acts.tsx";
@@ -32,7 +32,7 @@ const HINTS: readonly KeyHint[] = [
 ];
 
 export function RunPage() {
-  const id = useRoute().params.id ?? "";
+  const { id = "" } = useLocation();
   return <OneRun key={id} id={id} />;
 }
 

@@ -2,13 +2,13 @@
 
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { useLocation } from "preact-iso";
 import { writeCommand } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
 import { TryApproval } from "../first-approval.tsx";
 import { useResource } from "../live.ts";
 import { useScrolled } from "../newest-rows.ts";
 import { copyText, Empty, FailureNote } from "../parts.tsx";
+import { route } from "../router.ts";
 import { ListEnd, WaitingRows } from "../row-pages.tsx";
 import { useRows } from "../rows.ts";
 import { type KeyHint, Page } from "../shell.tsx";
@@ -101,7 +101,6 @@ function useMarks(): Marks {
 
 /** Returns where `j` and `k` stand. */
 function useMarkKeys(rows: readonly RunItem[], { selected, peeked }: Marks): string | null {
-  const { route } = useLocation();
   const chosen = useRows(rows, {
     onOpen: (id) => route(`${PATH}/${id}`),
     onPeek: (id) => {

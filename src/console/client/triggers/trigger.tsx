@@ -1,7 +1,6 @@
 // One trigger: when it fires and what it did, and the acts on it.
 
 import { useSignal } from "@preact/signals";
-import { useLocation, useRoute } from "preact-iso";
 import { type Acts, useActs } from "../acts.tsx";
 import { ApiFailure, post } from "../api.ts";
 import { writeCommand } from "../curl.ts";
@@ -12,6 +11,7 @@ import { Secrets } from "../keys/secret.tsx";
 import { useResource } from "../live.ts";
 import { copyText, Icon, Outside, State, showToast } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
+import { route, useLocation } from "../router.ts";
 import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
 import { When } from "../when.tsx";
@@ -175,8 +175,7 @@ function Buttons({ trigger, acts, onChanged }: TriggerActsProps) {
 }
 
 export function OpenedTrigger() {
-  const id = useRoute().params.id!;
-  const { route } = useLocation();
+  const id = useLocation().id!;
   const path = `/triggers/${encodeURIComponent(id)}`;
   const opened = useResource<OpenedTriggerRow>(path, ["triggers"]);
   const fires = useResource<OpenedFire[]>(`${path}/fires?limit=100`, ["triggers"]);

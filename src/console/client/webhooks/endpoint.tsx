@@ -2,7 +2,6 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { useLocation, useRoute } from "preact-iso";
 import { type Acts, useActs } from "../acts.tsx";
 import { post } from "../api.ts";
 import { writeCommand } from "../curl.ts";
@@ -13,6 +12,7 @@ import { useResource } from "../live.ts";
 import { type NewestRows, useHeldRows, useNewestRows, useScrolled } from "../newest-rows.ts";
 import { copyText, Icon, Outside, State, showToast } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
+import { route, useLocation } from "../router.ts";
 import { useRows } from "../rows.ts";
 import { type KeyHint, Page } from "../shell.tsx";
 import { writeCount } from "../texts/plural.ts";
@@ -154,7 +154,6 @@ interface PanesProps {
 
 /** The deliveries, and one of them at their side. */
 function Panes({ listed, onChanged }: PanesProps) {
-  const { route } = useLocation();
   const [{ delivery = "" }, change] = useQuery();
   const { path = "", rows = null } = listed.loaded ?? {};
   const held = useHeldRows(path, rows, useScrolled());
@@ -178,7 +177,7 @@ function Panes({ listed, onChanged }: PanesProps) {
 }
 
 export function OpenedWebhook() {
-  const id = useRoute().params.id!;
+  const id = useLocation().id!;
   const [{ delivery = "", status = "" }] = useQuery();
   const path = `/webhooks/${encodeURIComponent(id)}`;
   const opened = useResource<ShownEndpoint>(path, ["webhooks"]);
