@@ -31,8 +31,8 @@ const CUT = "cut.js";
 const ORDER = [
   ...["main.tsx", CUT, "texts/later.ts"],
   ...["agents/list.tsx", "agents/agent.tsx", "triggers/list.tsx", "triggers/trigger.tsx"],
-  ...["webhooks/list.tsx", "webhooks/endpoint.tsx", "keys/keys.tsx"],
-  ...["playground/playground.tsx", "later.ts"],
+  ...["webhooks/list.tsx", "webhooks/endpoint.tsx", "mcp/list.tsx", "mcp/server.tsx"],
+  ...["keys/keys.tsx", "playground/playground.tsx", "later.ts"],
 ];
 
 /**

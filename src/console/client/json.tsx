@@ -74,3 +74,12 @@ function Exact({ text }: { text: string }) {
 export function Json({ value, label }: { value: unknown; label: string }) {
   return <CodeBlock text={JSON.stringify(value, null, 2) ?? "null"} label={label} />;
 }
+
+/** Writes JSON with its lines indented; any other text stays as it is. */
+export function indent(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

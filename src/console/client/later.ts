@@ -3,6 +3,8 @@ import { OpenedAgent } from "./agents/agent.tsx";
 import { Agents } from "./agents/list.tsx";
 import { Keys } from "./keys/keys.tsx";
 import { LostSecret } from "./keys/secret.tsx";
+import { Servers } from "./mcp/list.tsx";
+import { OpenedServer } from "./mcp/server.tsx";
 import { Models } from "./models/models.tsx";
 import { pages } from "./pages.ts";
 import { Playground } from "./playground/playground.tsx";
@@ -24,6 +26,8 @@ pages.value = [
   { path: "/console/triggers/:id", component: OpenedTrigger },
   { path: "/console/webhooks", component: Webhooks },
   { path: "/console/webhooks/:id", component: OpenedWebhook },
+  { path: "/console/mcp", component: Servers },
+  { path: "/console/mcp/:id", component: OpenedServer },
   { path: "/console/requests", component: Requests },
   { path: "/console/requests/:id", component: Requests },
   { path: "/console/models", component: Models },

@@ -33,6 +33,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       { href: "/console/agents", icon: "i-agents", text: "page.agents", key: "g n" },
       { href: "/console/triggers", icon: "i-triggers", text: "page.triggers", key: "g t" },
       { href: "/console/webhooks", icon: "i-webhooks", text: "page.webhooks", key: "g w" },
+      { href: "/console/mcp", icon: "i-tool", text: "page.mcp", key: "g s" },
     ],
   },
   {

@@ -48,9 +48,9 @@ function Line({ line }: { line: ShownLine }) {
   );
 }
 
-function PromptDifference({ before, after }: { before: string; after: string }) {
+/** Two texts by line, without what is far from a change. */
+export function LineDifference({ before, after }: { before: string; after: string }) {
   const lines = fold(diffLines(before, after));
-  if (before === after) return <p class="soft">{t("agents.diff.same_prompt")}</p>;
   return (
     <>
       <ol class="code diff">
@@ -134,7 +134,11 @@ export function Difference({ id, after, number }: DifferenceProps) {
           </section>
           <section>
             <Head title={t("agents.prompt")} />
-            <PromptDifference before={before.system_prompt} after={after.system_prompt} />
+            {before.system_prompt === after.system_prompt ? (
+              <p class="soft">{t("agents.diff.same_prompt")}</p>
+            ) : (
+              <LineDifference before={before.system_prompt} after={after.system_prompt} />
+            )}
           </section>
         </>
       )}

@@ -17,7 +17,7 @@ import {
 } from "./data.ts";
 
 export const PATH = "/console/agents";
-const RISKS: readonly RiskName[] = ["read", "write", "irreversible"];
+export const RISKS: readonly RiskName[] = ["read", "write", "irreversible"];
 export const RISK_TONES = { read: "mute", write: "warn", irreversible: "bad" } as const;
 
 /** Three shapes with counts; the words are for screen readers and the pointer. */

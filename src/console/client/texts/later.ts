@@ -2,6 +2,7 @@
 import { agents } from "./agents.ts";
 import { holds } from "./holds.ts";
 import { keys } from "./keys.ts";
+import { mcp } from "./mcp.ts";
 import { models } from "./models.ts";
 import { playground } from "./playground.ts";
 import { requests } from "./requests.ts";
@@ -10,6 +11,6 @@ import { usage } from "./usage.ts";
 import { webhooks } from "./webhooks.ts";
 
 export const laterTexts = {
-  ...{ ...agents, ...holds, ...triggers, ...webhooks, ...requests },
+  ...{ ...agents, ...holds, ...triggers, ...webhooks, ...mcp, ...requests },
   ...{ ...models, ...usage, ...keys, ...playground },
 } as const;

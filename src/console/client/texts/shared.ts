@@ -8,6 +8,7 @@ export const shared = {
   "page.agents": "Agents",
   "page.triggers": "Triggers",
   "page.webhooks": "Webhooks",
+  "page.mcp": "MCP servers",
   "page.requests": "Requests",
   "page.models": "Models",
   "page.usage": "Usage",

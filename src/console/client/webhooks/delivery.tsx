@@ -4,7 +4,7 @@ import { useActs } from "../acts.tsx";
 import { type Fact, Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
 import { shortenId, writeClock, writeExact } from "../format.ts";
-import { CodeBlock } from "../json.tsx";
+import { CodeBlock, indent } from "../json.tsx";
 import { useResource } from "../live.ts";
 import { Icon, Outside, State } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
@@ -96,15 +96,6 @@ function AttemptPart({ attempt, body, isLatest }: AttemptPartProps) {
       </div>
     </details>
   );
-}
-
-/** The body as indented JSON; the signed text shows the exact bytes. */
-function indent(body: string): string {
-  try {
-    return JSON.stringify(JSON.parse(body), null, 2);
-  } catch {
-    return body;
-  }
 }
 
 function About({ delivery }: { delivery: OpenedDelivery }) {

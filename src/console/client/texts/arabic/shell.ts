@@ -14,6 +14,7 @@ export const shell = {
   "page.agents": "الوكلاء",
   "page.triggers": "المشغّلات",
   "page.webhooks": "الويب هوك",
+  "page.mcp": "خوادم MCP",
   "page.requests": "الطلبات",
   "page.models": "النماذج",
   "page.usage": "الاستهلاك",
