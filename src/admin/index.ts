@@ -19,7 +19,7 @@ export {
   needsGrant,
   type OpenBackend,
 } from "../models/index.ts";
-export { DELIVERY_STATUSES } from "../webhooks/index.ts";
+export { DELIVERY_STATUSES, type WebhookEventType } from "../webhooks/index.ts";
 export { type Admin, buildAdmin, openAdmin } from "./admin.ts";
 export type { ApprovalContext } from "./approval-context.ts";
 export { checkInstallation } from "./check.ts";

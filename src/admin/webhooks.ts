@@ -1,11 +1,13 @@
 // Webhook endpoints of every account: list, deliveries, attempts, replay, recover, test, enable.
 import { Type } from "@sinclair/typebox";
+import { GuardedEgress } from "../net/index.ts";
 import { maybe, show, Timestamp } from "../platform/schema.ts";
 import {
   createWebhookQueries,
   Delivery,
   type DeliveryStatus,
   type EndpointRow,
+  type NewWebhook,
   SentAttempt,
   WebhookEndpoint,
 } from "../webhooks/index.ts";
@@ -78,21 +80,42 @@ function createEndpointView(
   };
 }
 
+interface MakerDeps {
+  webhooks: ReturnType<typeof createWebhookQueries>;
+  directory: AccountDirectory;
+  disk: ReturnType<typeof openDisk>;
+  showOwned: ReturnType<typeof createEndpointView>;
+}
+
+/** The reply has the secret, which is stored sealed and shown by nothing else. */
+function createMaker({ webhooks, directory, disk, showOwned }: MakerDeps) {
+  return async (account: string, { events, ...body }: NewWebhook) => {
+    const { id } = await directory.require(account);
+    const { row, secret } = await explainApiError(async () => {
+      disk.require();
+      return webhooks.create(id, { ...body, events: [...new Set(events)] });
+    });
+    return { ...(await showOwned({ ...row, account })), id: row.id, secret };
+  };
+}
+
+function readRange({ since, until }: RecoveryRange, clock: AdminDeps["clock"]) {
+  const range = { since, until: until ?? Math.max(since, clock.now()) };
+  if (range.since > range.until) throw new AdminError("the span ends before it begins");
+  return range;
+}
+
 export function createWebhookAdmin(deps: AdminDeps, directory: AccountDirectory) {
-  const { database, clock, ids, settings } = deps;
-  const webhooks = createWebhookQueries({ database, clock, ids, settings: () => settings });
+  const { clock, settings } = deps;
+  const egress = new GuardedEgress({ clock, allow: () => settings.egress.allow });
+  const webhooks = createWebhookQueries({ ...deps, egress, settings: () => settings });
   const disk = openDisk(deps);
   const require = (typed: string) => requireById("endpoint", typed, webhooks.find);
   const requireDelivery = (typed: string) => requireById("delivery", typed, webhooks.findDelivery);
 
   const showOwned = createEndpointView(webhooks, clock);
-  const readRange = ({ since, until }: RecoveryRange) => {
-    const range = { since, until: until ?? Math.max(since, clock.now()) };
-    if (range.since > range.until) throw new AdminError("the span ends before it begins");
-    return range;
-  };
-
   return {
+    create: createMaker({ webhooks, directory, disk, showOwned }),
     async list(account: string | null) {
       const found = await directory.list(account, webhooks.list);
       const listed: Record<string, unknown>[] = [];
@@ -124,12 +147,12 @@ export function createWebhookAdmin(deps: AdminDeps, directory: AccountDirectory)
     /** Makes failed and cancelled deliveries due again; returns their number. */
     async recover(typed: string, asked: RecoveryRange): Promise<number> {
       const found = await require(typed);
-      const range = readRange(asked);
+      const range = readRange(asked, clock);
       return explainApiError(() => webhooks.recover(found, range));
     },
     async countLost(typed: string, asked: RecoveryRange): Promise<number> {
       const { id } = await require(typed);
-      return webhooks.countLost(id, readRange(asked));
+      return webhooks.countLost(id, readRange(asked, clock));
     },
     /** Sends a test event once, also where its type is not selected. */
     async test(typed: string): Promise<Delivery> {

@@ -1,5 +1,9 @@
 // `wadi webhooks`: endpoints and their deliveries, which can be sent again.
-import { DELIVERY_STATUSES, webhookOperations as operations } from "../admin/index.ts";
+import {
+  DELIVERY_STATUSES,
+  webhookOperations as operations,
+  type WebhookEventType,
+} from "../admin/index.ts";
 import { readDay, readInstant } from "../platform/calendar.ts";
 import {
   account,
@@ -17,6 +21,7 @@ import {
   drawRow,
   layOutTable,
   type OutputRow,
+  printOnce,
   printRow,
   printTable,
   quote,
@@ -65,6 +70,31 @@ function quoteError(row: OutputRow): OutputRow {
 }
 
 export const commands: readonly Command[] = [
+  {
+    name: "webhooks create",
+    flags: {
+      account,
+      url: { takes: "URL", help: "where the endpoint receives events" },
+      events: { takes: "NAMES", help: "types of events, such as run.completed,run.failed" },
+      description: { takes: "TEXT", help: "for people" },
+    },
+    help: "Create an endpoint and print its secret once",
+    example: "wadi webhooks create --account acme --url https://a.example/in --events run.failed",
+    async run(input, output) {
+      const names = ["account", "url", "events"].map((name) => readText(input, name));
+      const [owner, url, events] = names;
+      if (!owner || !url || !events) {
+        throw new UsageError("webhooks create takes --account NAME, --url URL and --events NAMES");
+      }
+      const made = await call(input, operations.create, {
+        ...{ account: owner, url, events: events.split(",") as WebhookEventType[] },
+        description: readText(input, "description"),
+      });
+      const rescue = `the secret of endpoint ${made.id} is lost: its owner can rotate it`;
+      printOnce(output, made, `${made.secret}\n`, rescue);
+      return 0;
+    },
+  },
   {
     name: "webhooks list",
     flags: { account },

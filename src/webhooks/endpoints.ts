@@ -21,8 +21,8 @@ import { webhookStore } from "./store/index.ts";
 
 export type EndpointsDeps = Pick<
   WebhookDeps,
-  "database" | "secrets" | "clock" | "ids" | "settings" | "egress"
->;
+  "database" | "secrets" | "clock" | "ids" | "settings"
+> & { egress: Pick<WebhookDeps["egress"], "validate"> };
 
 export interface EndpointWithSecret {
   row: EndpointRow;

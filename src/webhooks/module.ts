@@ -51,11 +51,15 @@ export function openWebhooks(router: Router, deps: WebhookDeps): Webhooks {
 
 /** Endpoints and deliveries of every account, for operators. */
 export function createWebhookQueries(
-  deps: Pick<WebhookDeps, "database" | "clock" | "ids" | "settings">,
+  deps: Pick<WebhookDeps, "database" | "clock" | "ids" | "settings" | "secrets"> & {
+    egress: Pick<WebhookDeps["egress"], "validate">;
+  },
 ) {
   const store = deps.database.bind(webhookStore);
+  const endpoints = new Endpoints(deps);
   const deliveries = new Deliveries(deps);
   return {
+    create: endpoints.create.bind(endpoints),
     list: store.list,
     find: store.find,
     show: showEndpoint,

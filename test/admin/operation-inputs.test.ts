@@ -300,6 +300,11 @@ const GIVEN: Row[] = [
   ["triggers resume", { id: "t-1" }, ["triggers.resume", "t-1"]],
   ["triggers fire", { id: "t-1" }, ["triggers.fire", "t-1", "noura"]],
   ["triggers rotate", { id: "t-1", overlap_seconds: 0 }, ["triggers.rotate", "t-1", 0]],
+  [
+    "webhooks create",
+    { account: "acme", url: "https://a.example/in", events: ["run.failed"] },
+    ["webhooks.create", "acme", { url: "https://a.example/in", events: ["run.failed"] }],
+  ],
   ["webhooks list", { account: "acme" }, ["webhooks.list", "acme"]],
   [
     "webhooks deliveries",

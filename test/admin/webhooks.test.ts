@@ -27,6 +27,7 @@ async function turn(id: string, status: "enabled" | "disabled"): Promise<void> {
   const reply = await front.ask("PATCH", `/v1/webhooks/${id}`, { body: { status } });
   expect(reply.status).toBe(200);
 }
+
 /** An endpoint with this number of cancelled deliveries, a second apart. */
 async function lose(count: number): Promise<{ id: string; lost: Json[] }> {
   const { id } = await create();
@@ -139,4 +140,21 @@ test("a malformed id is not quoted, an unknown one is", async () => {
     await expect(secret).rejects.toBeInstanceOf(AdminError);
     await expect(verb(UNKNOWN)).rejects.toThrow(`there is no ${what} "${UNKNOWN}": see \`${see}\``);
   }
+});
+
+test("an endpoint is created for an account, and its secret shown once", async () => {
+  const asked = { url: "https://hooks.example.com/in", description: "The order desk." };
+  const made = await verbs().create("dev", { ...asked, events: ["run.failed", "run.failed"] });
+  expect(made).toMatchObject({ ...asked, account: "dev", events: ["run.failed"] });
+  expect(made.secret).toStartWith("whsec_");
+  const shown = await verbs().show(made.id);
+  expect(shown).not.toHaveProperty("secret");
+  const { secret: _, ...rest } = made;
+  expect(shown).toEqual(rest);
+  for (const url of ["http://hooks.example.com/in", "https://127.0.0.1/in"]) {
+    await expect(verbs().create("dev", { url, events: ["run.failed"] })).rejects.toThrow(
+      AdminError,
+    );
+  }
+  await expect(verbs().create("none", { ...asked, events: [] })).rejects.toThrow("no account");
 });

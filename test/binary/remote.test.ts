@@ -196,6 +196,10 @@ const LINES: Record<string, readonly string[]> = {
   "triggers resume": ["triggers resume TRIGGER --json"],
   "triggers fire": ["triggers fire UNKNOWN", "triggers fire UNKNOWN --json"],
   "triggers rotate": ["triggers rotate TRIGGER", "triggers rotate UNKNOWN --overlap soon"],
+  "webhooks create": [
+    "webhooks create --account default --url https://a.example.com/in --events run.failled",
+    "webhooks create --account default",
+  ],
   "webhooks list": ["webhooks list", "webhooks list --json"],
   "webhooks deliveries": ["webhooks deliveries ENDPOINT", "webhooks deliveries UNKNOWN --json"],
   "webhooks replay": ["webhooks replay UNKNOWN"],

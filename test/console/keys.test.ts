@@ -98,7 +98,7 @@ function walkKeys() {
     const command = "wadi keys create --account finance --name 'ERP hook' --scope agents";
     await dialog().getByText(command).waitFor();
     await dialog().getByRole("button", { name: "Create key" }).click();
-    await page.getByText("The key “ERP hook” is ready.").waitFor();
+    await page.getByText("The secret of “ERP hook” is ready.").waitFor();
     await page.getByText("Copy it now. Wadi doesn’t store it and can’t show it again.").waitFor();
     secret = (await page.getByLabel("Secret", { exact: true }).textContent())!;
     expect(await find("ERP hook")).toMatchObject({

@@ -180,4 +180,35 @@ function walkWebhooks() {
     await page.getByRole("link", { name: "All webhooks" }).click();
     await page.getByText("The order desk").waitFor();
   });
+
+  test("makes one by a dialog with its command, and shows the secret once", async () => {
+    const { page, server } = opened;
+    const known = opened.faults.length;
+    await page.goto(`${server.url}/console/webhooks`);
+    await page.getByRole("button", { name: "Create webhook" }).click();
+    const dialog = page.getByRole("dialog");
+    const create = dialog.getByRole("button", { name: "Create webhook" });
+    await soon(() => create.isDisabled()).toBeTrue();
+    await dialog.getByRole("textbox", { name: "URL" }).fill("https://127.0.0.1/in");
+    await dialog.getByRole("checkbox", { name: "run.failed" }).check();
+    await dialog.getByRole("checkbox", { name: "limit.reached" }).check();
+    const command =
+      "wadi webhooks create --account default --url https://127.0.0.1/in " +
+      "--events run.failed,limit.reached";
+    await soon(() => dialog.locator("pre").textContent()).toBe(`$ ${command}`);
+    await create.click();
+    await dialog.getByText("not by an IP address").waitFor();
+    await judgePage(page);
+    await dialog.getByRole("textbox", { name: "URL" }).fill(`http://${receiver.host}/good/new`);
+    await create.click();
+    const secret = page.getByRole("status", { name: "Secret" });
+    await soon(() => secret.textContent()).toMatch(/^whsec_/);
+    await page.getByRole("heading", { name: /good\/new$/, level: 2 }).waitFor();
+    await judgePage(page);
+    await page.getByRole("button", { name: "Copy", exact: true }).click();
+    await page.getByRole("button", { name: "Done" }).click();
+    await soon(() => secret.count()).toBe(0);
+    const faults = opened.faults.slice(known).filter((fault) => !fault.includes("400"));
+    expect(faults).toEqual([]);
+  });
 }

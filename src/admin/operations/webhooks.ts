@@ -2,7 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { readDay, readInstant } from "../../platform/calendar.ts";
 import { oneOf, show } from "../../platform/schema.ts";
-import { DELIVERY_STATUSES, Delivery } from "../../webhooks/index.ts";
+import { DELIVERY_STATUSES, Delivery, NewWebhook } from "../../webhooks/index.ts";
 import type { Admin } from "../admin.ts";
 import { AdminError } from "../errors.ts";
 import { defineOperation } from "../operation.ts";
@@ -112,6 +112,22 @@ const reads = {
 };
 
 export const webhookOperations = {
+  create: defineOperation({
+    name: "webhooks create",
+    method: "POST",
+    path: "/webhooks",
+    summary: "Create an endpoint; the reply shows its secret once.",
+    input: input({ account: text("Name of the owner."), ...NewWebhook.properties }),
+    reply: Type.Object({
+      ...OwnedEndpoint.properties,
+      secret: Type.String({ description: "Signs every event; shown only now." }),
+    }),
+    audit: {
+      ...endpointAudit,
+      target: (_: unknown, reply?: { id: string }) => reply?.id,
+    },
+    run: ({ webhooks }, { account: owner, ...body }) => webhooks.create(owner, body),
+  }),
   ...reads,
   replay: defineOperation({
     name: "webhooks replay",

@@ -35,6 +35,8 @@ interface ListPageProps<Row> {
   empty: TextId;
   command: string;
   emptyCommand?: string;
+  /** Acts of the page, at the end of its bar. */
+  end?: ComponentChildren;
   /** An act for those who have nothing yet. */
   emptyAct?: ComponentChildren;
 }
@@ -112,6 +114,7 @@ export function ListPage<Row extends Listed>(list: ListPageProps<Row>) {
       says={value.data ? list.says(count, all.length) : undefined}
       command={account === "" ? list.command : `${list.command} --account ${quote(account)}`}
       hints={HINTS}
+      end={list.end}
     >
       <Unready what={say(list.title)} resource={value} />
       {value.data?.length === 0 && (

@@ -73,7 +73,7 @@ export const keys = {
   "expiry.keep": "As before",
   "expiry.days": (days: number) => `In ${count(days, "day", "days")}`,
   "form.cancel": "Cancel",
-  "reveal.ready": (name: string) => `The key “${name}” is ready.`,
+  "reveal.ready": (name: string) => `The secret of “${name}” is ready.`,
   "reveal.rotated": (name: string) => `“${name}” has a new secret.`,
   "reveal.both": (until: string) => `The old one works until ${until}.`,
   "reveal.only": "The old one is refused now.",

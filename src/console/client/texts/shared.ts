@@ -69,7 +69,8 @@ export const shared = {
   "session.ended": "Your session has ended.",
   "session.used": "This link was used before, its 30 minutes are over, or a part of it is missing.",
   "failure.title": (what: string) => `${what} could not be loaded.`,
-  "failure.act": (what: string) => (what.endsWith(".") ? what : `${what} This was not done.`),
+  "failure.act": (what: string) =>
+    what.endsWith(".") ? what : `${what.replace(/\w$/, "$&.")} This was not done.`,
   "code.cut": (all: number, shown: number) =>
     ` … ${writeCount(all)} characters, ${writeCount(shown)} shown`,
   "code.more": "Show all",

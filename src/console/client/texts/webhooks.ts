@@ -10,8 +10,10 @@ export const webhooks = {
   "webhooks.all": "All webhooks",
   "webhooks.missing": (id: string) => `There is no endpoint ${id}.`,
   "webhooks.empty":
-    "No endpoint receives events. A key with the scope agents adds one by POST /v1/webhooks. For " +
-    "tests, this command receives events, if the server runs with --allow-egress 127.0.0.1:4400.",
+    "No endpoint receives events. For tests, this command does, if the server runs with " +
+    "--allow-egress 127.0.0.1:4400.",
+  "webhooks.create": "Create webhook",
+  "webhooks.url": "URL",
   "webhooks.is.on": "Enabled",
   "webhooks.is.failing": "Failing",
   "webhooks.is.off": "Disabled",

@@ -205,8 +205,8 @@ export function OpenedTrigger() {
         <>
           <div class="inset">
             <Secrets />
+            {acts.note}
           </div>
-          {acts.note && <div class="inset">{acts.note}</div>}
           <Stopped trigger={trigger} />
           <About trigger={trigger} />
           <div class="panes first">

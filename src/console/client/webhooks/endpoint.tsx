@@ -8,6 +8,7 @@ import { writeCommand } from "../curl.ts";
 import { Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
+import { Secrets } from "../keys/secret.tsx";
 import { useResource } from "../live.ts";
 import { type NewestRows, useHeldRows, useNewestRows, useScrolled } from "../newest-rows.ts";
 import { copyText, Icon, Outside, State, showToast } from "../parts.tsx";
@@ -210,7 +211,10 @@ export function OpenedWebhook() {
       />
       {endpoint && (
         <>
-          {acts.note && <div class="inset">{acts.note}</div>}
+          <div class="inset">
+            <Secrets />
+            {acts.note}
+          </div>
           <Trouble endpoint={endpoint} />
           <Health endpoint={endpoint} />
           <Panes listed={listed} onChanged={reload} />

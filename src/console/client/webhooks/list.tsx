@@ -7,6 +7,7 @@ import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import { When } from "../when.tsx";
 import { readEndpointState, readHealth, type ShownEndpoint } from "./data.ts";
+import { CreateWebhook } from "./form.tsx";
 import { LastAnswer } from "./last-answer.tsx";
 
 export const PATH = "/console/webhooks";
@@ -87,5 +88,6 @@ export const Webhooks = () => (
     empty="webhooks.empty"
     command={writeCommand("webhooks", "list")}
     emptyCommand={writeLocal("listen")}
+    end={<CreateWebhook />}
   />
 );
