@@ -133,7 +133,6 @@ export class DeliveryWorker implements Service {
     this.#isPaused = true;
     this.#releaseReady();
     await Promise.all([this.#claims.pause(), this.#fanOut.pause()]);
-    this.#releaseReady();
   }
 
   resume(): void {

@@ -84,6 +84,13 @@ describe("an event", () => {
   });
 });
 
+test("an attempt has fifteen seconds, and 4,096 bytes of its response are read", async () => {
+  const trial = await open();
+  await trial.listen();
+  await trial.happen();
+  expect(trial.sent).toMatchObject([{ timeoutMs: 15_000, responseBytesMax: 4_096 }]);
+});
+
 describe("a failure", () => {
   test("is followed by another attempt in 5 seconds, and by one in about 5 minutes", async () => {
     const trial = await open(() => reply(500, {}, "no"));

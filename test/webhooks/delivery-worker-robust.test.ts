@@ -189,6 +189,25 @@ describe("a stop", () => {
     expect(await trial.deliveries()).toMatchObject([{ epoch: 0, attempt_count: 1 }]);
   });
 
+  test("writes nothing more once its time is over", async () => {
+    let tries = 0;
+    const wrap = (store: Store): Store => ({
+      ...store,
+      async settle() {
+        tries += 1;
+        throw new Error("the disk is full");
+      },
+    });
+    const trial = await open(undefined, { wrap });
+    await trial.listen();
+    await trial.happen();
+    await trial.stop(2 * SECOND_MS);
+    const before = tries;
+    expect(before).toBeGreaterThan(1);
+    await trial.pass(30 * SECOND_MS);
+    expect(tries).toBe(before);
+  });
+
   test("waits until the last results are written, also those added during a write", async () => {
     const clock = createManualClock();
     const writes: PromiseWithResolvers<FailedEndpoint[]>[] = [];
@@ -215,6 +234,25 @@ describe("a stop", () => {
     await clock.advance(0);
     expect(isFlushed).toBe(true);
   });
+});
+
+test("a group of results that fails is halved, and later groups double again up to 256", async () => {
+  const clock = createManualClock();
+  const sizes: number[] = [];
+  const failures = [false, true, true];
+  const settle = async (group: readonly unknown[]) => {
+    sizes.push(group.length);
+    if (failures.shift()) throw new Error("the disk is full");
+    return [];
+  };
+  const log = { error() {} };
+  const deps = { clock, log } as never;
+  const writer = new ResultWriter({ deps, store: { settle } as never, onWritten() {} });
+  for (let n = 0; n < 1_000; n++) {
+    writer.add({ kind: "released", deliveryId: `d-${n}`, webhookId: "w-1", epoch: 1 });
+  }
+  await clock.advance(3 * SECOND_MS);
+  expect(sizes).toEqual([1, 256, 128, 64, 128, 256, 256, 256, 39]);
 });
 
 describe("the claims of a process that died", () => {
@@ -263,6 +301,33 @@ test("two processes send each delivery once", async () => {
   // An endpoint has one process, so that its concurrency is not multiplied.
   const urlsOf = ({ sent }: Trial) => new Set(sent.map(({ url }) => url));
   expect(urlsOf(trials[0]!).intersection(urlsOf(trials[1]!)).size).toBe(0);
+});
+
+test("a retry is claimed only by the process whose endpoint it is when it is due", async () => {
+  const claimed: Set<string>[] = [new Set(), new Set()];
+  const openOne = (nth: number) =>
+    open(() => fail(), {
+      isShared: true,
+      wrap: (store) => ({
+        ...store,
+        claim(epoch, requests, now) {
+          for (const { webhookId } of requests) claimed[nth]!.add(webhookId);
+          return store.claim(epoch, requests, now);
+        },
+      }),
+    });
+  const first = await openOne(0);
+  for (let n = 0; n < 8; n++) await first.listen();
+  await first.happen();
+  await first.pass(6 * SECOND_MS);
+  expect(claimed[0]!.size).toBe(8);
+  const second = await openOne(1);
+  await second.pass(20 * SECOND_MS);
+  for (const one of claimed) one.clear();
+  await second.pass(8 * 60 * SECOND_MS);
+  const [own, others] = claimed as [Set<string>, Set<string>];
+  expect([own.size > 0, others.size > 0]).toEqual([true, true]);
+  expect([own.size + others.size, own.union(others).size]).toEqual([8, 8]);
 });
 
 test("a process that others take for dead drops its claims, and registers anew", async () => {

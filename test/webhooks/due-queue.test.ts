@@ -1,6 +1,6 @@
 // Tests the in-memory queue of endpoints: turns, eviction, and health.
 import { expect, test } from "bun:test";
-import { DueQueue } from "../../src/webhooks/due-queue.ts";
+import { ClaimPlanner, DueQueue } from "../../src/webhooks/due-queue.ts";
 import { EndpointHealth, HEALTHS } from "../../src/webhooks/endpoint-health.ts";
 import { createManualClock } from "../support/clock.ts";
 
@@ -47,6 +47,30 @@ test("endpoints without a backlog are dropped once there are many", () => {
   for (let n = 0; n < ENDPOINTS_KEPT; n++) queue.load(waiting(`w-${n}`));
   for (const id of ["w-0", "claimed", "paused", "waiting"]) queue.announce(id);
   expect([queue.takeUnknown(), queue.takeUnknown()]).toEqual(["w-0", undefined]);
+});
+
+test("while many endpoints have a backlog, one without is dropped only once they are twice as many", () => {
+  const queue = new DueQueue(createManualClock(), () => true);
+  const load = (count: number, name: string, fields: object) => {
+    for (let n = 0; n < count; n++) queue.load(waiting(`${name}-${n}`, fields));
+  };
+  load(ENDPOINTS_KEPT, "busy", { first_due_at: 1 });
+  load(2, "idle", {});
+  queue.announce("idle-0");
+  expect(queue.takeUnknown()).toBeUndefined();
+  load(ENDPOINTS_KEPT - 2, "more", { first_due_at: 1 });
+  load(1, "last", {});
+  queue.announce("idle-1");
+  expect(queue.takeUnknown()).toBe("idle-1");
+});
+
+test("a claim is of 64 queues at most", () => {
+  const queue = new DueQueue(createManualClock(), () => true);
+  for (let n = 0; n < 70; n++) {
+    const last_success_at = n < 60 ? 1 : null;
+    queue.load(waiting(`w-${n}`, { account_id: `a-${n}`, first_due_at: 1, last_success_at }));
+  }
+  expect(new ClaimPlanner(queue).plan()).toHaveLength(64);
 });
 
 test("the stored health applies until this process has tried the endpoint", () => {

@@ -1,7 +1,7 @@
 // Tests the fan-out of events while the database fails, and of those announced meanwhile.
 import { describe, expect, test } from "bun:test";
 import { Members } from "../../src/cluster/members.ts";
-import { FanOutWorker } from "../../src/webhooks/fan-out.ts";
+import { createBatch, FanOutWorker } from "../../src/webhooks/fan-out.ts";
 import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
 
@@ -58,6 +58,12 @@ test("events pending at the start are fanned out as soon as they can be listed",
   await clock.advance(1_000);
   expect(written).toEqual(["a-1"]);
   expect(lines).toHaveLength(2);
+});
+
+test("at most 200 events are fanned out by one write", () => {
+  const settings = () => ({ limits: { waiting_deliveries: 9 } });
+  const deps = { ids: createSeededIds(1), clock: createManualClock(), settings };
+  expect(createBatch(deps as never)).toMatchObject({ limit: 200, waitingMax: 9 });
 });
 
 test("a stopped worker lists nothing more", async () => {

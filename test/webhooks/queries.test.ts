@@ -58,6 +58,20 @@ test("deliveries are listed, replayed one by one, and recovered", async () => {
   expect(await queries.findDelivery(ids[1]!)).toMatchObject({ status: "pending" });
 });
 
+test("a recovery of many is written in parts of 500", async () => {
+  const limits: number[] = [];
+  const recover = async (_request: unknown, _range: unknown, limit: number) => {
+    limits.push(limit);
+    return { queued: limit, rest: limits.length < 3 ? "more" : "none" };
+  };
+  await using fixture = await openFixture();
+  const database = { bind: () => ({ recover }) };
+  const deliveries = new Deliveries({ ...fixture.deps, database } as never);
+  const own = { id: NOBODYS, account_id: ACCOUNT };
+  expect(await deliveries.recover(own, { since: 0, until: 1 })).toBe(1_500);
+  expect(limits).toEqual([500, 500, 500]);
+});
+
 test("attempts are shown with what they sent, but for the signature, and older ones without it", async () => {
   await using fixture = await openFixture();
   const queries = createWebhookQueries(fixture.deps);

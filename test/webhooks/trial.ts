@@ -29,6 +29,8 @@ export interface Sent {
   id: string;
   body: string;
   headers: Record<string, string>;
+  timeoutMs: number;
+  responseBytesMax: number;
   signal: AbortSignal;
 }
 export type Respond = (sent: Sent, nth: number) => GuardedOutcome | Promise<GuardedOutcome>;
@@ -103,7 +105,7 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
   });
   const store = bind(database);
   const request = async (ask: GuardedRequest) => {
-    const { url, headers, signal } = ask;
+    const { url, headers, timeoutMs, responseBytesMax, signal } = ask;
     const body = Buffer.from(ask.body as Uint8Array).toString();
     const one = {
       url,
@@ -111,6 +113,8 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
       body,
       id: headers["webhook-id"]!,
       at: clock.now(),
+      timeoutMs,
+      responseBytesMax,
       signal: signal!,
     };
     return respond(one, sent.push(one));

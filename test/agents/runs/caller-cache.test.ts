@@ -79,3 +79,18 @@ test("an ended key is not cached, and an unknown key has no caller", async () =>
   expect(looks).toHaveLength(2);
   expect(await callers.find(null)).toBeUndefined();
 });
+
+test("at most 10,000 callers are remembered", async () => {
+  const { looks, callers } = open();
+  const find = (id: string) => {
+    const found = callers.find(id);
+    looks.at(-1)!.resolve(caller);
+    return found;
+  };
+  for (let n = 0; n < 10_000; n++) await find(`k-${n}`);
+  await find("k-0");
+  expect(looks).toHaveLength(10_000);
+  await find("k-10000");
+  await find("k-0");
+  expect(looks).toHaveLength(10_002);
+});

@@ -40,6 +40,44 @@ test.each(CASES)("a run %s", async (_, epoch, hungCall) => {
   expect((await findOne({ epoch })).hungCall).toBe(hungCall);
 });
 
+test("a run that fails here twice without progress has a bug, as far as 1,000 runs are remembered", async () => {
+  let held: { id: string; last_seq: number }[] = [];
+  let found: readonly RecoveryFinding[] = [];
+  const recovery = new RunRecovery({
+    deps: {
+      activity: UNWATCHED,
+      clock: createManualClock(),
+      ids: createSeededIds(),
+      process: { epoch: 5 },
+    },
+    store: {
+      listHeld: async () =>
+        held.map((run) => ({ epoch: 5, crashes: 0, pending_approvals: [], ...run })),
+      reclaim: async (findings: readonly RecoveryFinding[]) => {
+        found = findings;
+      },
+    },
+    isActive: () => false,
+    hasFailed: () => true,
+  } as unknown as RunRecoveryOptions);
+  /** One pass finds them without a worker, and the next one takes them. */
+  const fail = async (last_seq: number, ...ids: string[]) => {
+    for (const listed of [[], ids, ids]) {
+      held = listed.map((id) => ({ id, last_seq }));
+      await recovery.reclaim(() => false);
+    }
+    return found.map(({ cause }) => cause);
+  };
+  const others = Array.from({ length: 999 }, (_, n) => `r-${n + 1}`);
+  expect(await fail(1, "r-0")).toEqual(["stray"]);
+  await fail(1, ...others);
+  expect(await fail(2, "r-0")).toEqual(["bug"]);
+  expect(await fail(1, "r-0")).toEqual(["stray"]);
+  await fail(1, ...others);
+  await fail(1, "r-1000");
+  expect(await fail(2, "r-0")).toEqual(["stray"]);
+});
+
 test("a run that its next crash ends gets ids for its open calls and approvals", async () => {
   const approvals = ["ap-1", "ap-2"];
   const countIds = async (crashes: number) =>

@@ -1,6 +1,7 @@
 // Tests 64 callers on one budget: nothing is above the limit, and nothing that fits is refused.
 import { describe, expect, test } from "bun:test";
 import type { Caller, Limits } from "../../../src/access/index.ts";
+import type { Claimant } from "../../../src/cluster/index.ts";
 import { type Database, DatabaseUnavailable } from "../../../src/database/index.ts";
 import { CallerBudgets, type Reservation } from "../../../src/gateway/budgets/caller-budgets.ts";
 import { budgetStore, type ReservationRow } from "../../../src/gateway/budgets/store.ts";
@@ -177,4 +178,54 @@ test("64 callers use a budget of tokens and one of money to their ends, and no f
   front.upstream.script = (asked) => answerWhole(asked);
   if (left > 0) expect(await front.outcome(front.ask(left))).toBe("201");
   expect(await front.outcome(front.ask(1))).not.toBe("201");
+});
+
+describe("several processes on one database", () => {
+  const UNUSED = { tokens: 0, cost: 0 };
+  const limits = { tokens_day: 100 };
+
+  async function openTwo() {
+    const database = await openTestDatabase({ kind: "memory" });
+    const clock = createManualClock();
+    const caller: Caller = {
+      ...{ key_id: "k-1", account_id: "a-1", kind: "ordinary", scopes: [], models: null },
+      ...{ max_output_tokens: null, limits: { account: limits, key: null } },
+    };
+    const begin = (epoch: number) => {
+      const claimants: Claimant[] = [];
+      const budgets = new CallerBudgets({
+        ...{ database, clock, zone: "UTC", hasHeaders: () => false, currency: () => "SAR" },
+        ids: createSeededIds(epoch),
+        log: createLog(clock, () => {}, false),
+        shared: { epoch, join: (claimant) => void claimants.push(claimant) },
+      });
+      const check = (tokens: number) => budgets.check(caller, { requests: 1, tokens, cost: 0 });
+      const reserve = async (tokens: number) =>
+        (await budgets.reserve(caller, { requests: 1, tokens, cost: 0 }, () => UNUSED))!;
+      const list = async () => (await budgets.list(caller)).account[0]!;
+      return { check, reserve, list, claimants };
+    };
+    return { one: begin(1), other: begin(2), database, clock };
+  }
+
+  test("each shows and keeps to what the others use and reserve", async () => {
+    const { one, other, database, clock } = await openTwo();
+    const reservation = await one.reserve(60);
+    expect(await other.list()).toMatchObject({ used: 0, reserved: 60 });
+    await expect(other.check(60)).rejects.toMatchObject({ code: "rate_limit_exceeded" });
+    reservation.settle({ tokens: 10, cost: 0 }, false);
+    while ((await database.bind(budgetStore).listReservations()).length > 0) await clock.advance(0);
+    await other.check(90);
+    await (await other.reserve(90)).release();
+    await database.close();
+  });
+
+  test("what a dead one has reserved is charged in full, and what a living one has is not", async () => {
+    const { one, other, database } = await openTwo();
+    await one.reserve(30);
+    await other.reserve(20);
+    await other.claimants[0]!.reclaim((epoch) => epoch === 1);
+    expect(await other.list()).toMatchObject({ used: 30, reserved: 20 });
+    await database.close();
+  });
 });

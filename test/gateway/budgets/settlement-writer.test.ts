@@ -49,3 +49,19 @@ test("no request is given up while the database is away, not even behind a refus
   await clock.advance(30_000);
   expect(written).toEqual(ids);
 });
+
+test("a stop waits no longer than its deadline, and nothing is tried after it", async () => {
+  let tries = 0;
+  const { clock, writer } = open(() => {
+    tries += 1;
+    return new DatabaseUnavailable("away");
+  });
+  writer.add([settled("r-1")], []);
+  const finished = writer.finish(2_500);
+  await clock.advance(2_500);
+  await finished;
+  const before = tries;
+  expect(before).toBeGreaterThan(1);
+  await clock.advance(10_000);
+  expect(tries).toBe(before);
+});

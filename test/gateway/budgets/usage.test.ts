@@ -95,6 +95,7 @@ describe("headers x-ratelimit-…", () => {
     expect(shown(stream)).toEqual(sort([...requests(1), ...tokens(40)]) as never);
     const refused = await front.ask(90);
     expect(refused.status).toBe(429);
+    expect(refused.headers.get("retry-after")).toBe("43199");
     expect(shown(refused)).toEqual(sort([...requests(1), ...tokens(40)]) as never);
   });
 

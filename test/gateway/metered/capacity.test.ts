@@ -269,6 +269,22 @@ describe("gateway.limits.shared_capacity another process decides on the slots", 
     expect(begun).toEqual(["a1", "b1"]);
   });
 
+  test("but requests that waited before get the slots of requests that end here", async () => {
+    const old = openCapacity(1, 5);
+    const next = openCapacity(1, 5);
+    await old.ask("a1", "a2");
+    next.capacity.import(1);
+    old.capacity.follow({
+      take: async () => next.capacity.takeElsewhere(),
+      release: () => next.capacity.releaseElsewhere(),
+    });
+    await next.ask("b1");
+    await old.end("a1");
+    expect([old.begun, next.begun]).toEqual([["a1", "a2"], []]);
+    await old.end("a2");
+    expect(next.begun).toEqual(["b1"]);
+  });
+
   test("and decides here where the new process has just ended", async () => {
     const old = openCapacity(1, 5);
     old.capacity.follow({ take: () => Promise.reject(new Error("closed")), release() {} });
