@@ -67,6 +67,8 @@ export class RunEngine implements Service {
       onHeartbeat: () => {
         this.#claims.wake();
         this.#suspects.wake();
+        // A process that died right after its commit has sent no notification.
+        if (database.isShared) void this.#lookAgain().catch(onError);
       },
     });
   }
@@ -139,6 +141,11 @@ export class RunEngine implements Service {
     const accounts = account_id === null ? await store.listWaiting() : [account_id];
     for (const account of accounts) this.#slots.addWaiting(account);
     this.#claims.wake();
+  }
+
+  async #lookAgain(): Promise<void> {
+    await this.#onQueued(null);
+    await this.#onCancel(null);
   }
 
   async #onCancel(run_id: string | null): Promise<void> {

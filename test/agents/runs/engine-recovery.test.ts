@@ -34,6 +34,31 @@ afterEach(async () => {
   open.length = 0;
 });
 
+describe("one of several processes", () => {
+  test("finds runs and cancels that nobody has told it of by its next heartbeat", async () => {
+    const first = await begin(async () => say("done"));
+    // As if each writer died between its commit and the notification.
+    const database = { ...first.database, listen: () => () => {} };
+    const deaf = await begin(
+      async (_ask, signal, turn) => {
+        if (turn === 0) return say("done");
+        return untilAborted(signal);
+      },
+      { database, isShared: true },
+    );
+    await deaf.engine.start();
+    const id = await deaf.run();
+    await deaf.clock.advance(2_000);
+    expect(await deaf.ended(id)).toMatchObject({ status: "succeeded" });
+    const endless = await deaf.run();
+    await deaf.clock.advance(2_000);
+    await deaf.until(async () => deaf.asks.length === 2);
+    await deaf.cancel(endless);
+    await deaf.clock.advance(2_000);
+    expect(await deaf.ended(endless)).toMatchObject({ status: "cancelled" });
+  });
+});
+
 describe("a pause", () => {
   test("releases a run after its round and begins none; with its end all go on", async () => {
     const go = Promise.withResolvers<void>();
