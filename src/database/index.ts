@@ -41,6 +41,7 @@ export {
   cleanText,
   createInsertion,
   findPageEnd,
+  inLockOrder,
   into,
   none,
   type Sql,

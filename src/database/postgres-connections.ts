@@ -225,12 +225,12 @@ export class PostgresConnections {
   }
 
   /** Returns null where the server does not answer in time. */
-  async #ask(text: string): Promise<Record<string, unknown>[] | null> {
+  async #ask(text: string, pool = this.#now.sessions): Promise<Record<string, unknown>[] | null> {
     const over = new AbortController();
     const late = wait(this.#options.clock, ANSWER_MS, over.signal).then(() => null);
     let runner: ReservedSQL | undefined;
     let isLate = false;
-    const asking = this.#now.sessions.reserve().then(async (reserved) => {
+    const asking = pool.reserve().then(async (reserved) => {
       runner = reserved;
       if (isLate) end(reserved);
       return (await reserved.unsafe(text)) as Record<string, unknown>[];
@@ -258,13 +258,16 @@ export class PostgresConnections {
   }
 
   async #awaitAnswer(): Promise<void> {
-    for (;;) {
-      for (const closing of closePools(this.#now)) closing.catch(() => {});
+    for (const closing of closePools(this.#now)) closing.catch(() => {});
+    for (let isThere = false; !isThere; ) {
+      // One connection at a time: a server that was frozen begins with all that it has missed.
+      const pool = openPool(this.#options.url, 1);
+      isThere = (await this.#ask("SELECT 1", pool)) !== null;
+      pool.close({ timeout: 0 }).catch(() => {});
       if (this.#isClosed) return;
-      this.#now = this.#open();
-      if ((await this.#ask("SELECT 1")) !== null) break;
-      await wait(this.#options.clock, RETRY_EVERY_MS);
+      if (!isThere) await wait(this.#options.clock, RETRY_EVERY_MS);
     }
+    this.#now = this.#open();
     this.#isSilent = false;
   }
 }

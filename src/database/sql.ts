@@ -140,3 +140,7 @@ export function findPageEnd(rows: Sql, bytes: Sql, limit: number): Sql {
       ) AS rows_ahead
     ) AS sums WHERE bytes_before < ${PAGE_BYTES}`;
 }
+
+/** Sorts what a transaction changes by its keys: in one order, no two wait for each other. */
+export const inLockOrder = <T>(groups: ReadonlyMap<string, T>): [key: string, group: T][] =>
+  [...groups].sort(([one], [other]) => (one < other ? -1 : 1));

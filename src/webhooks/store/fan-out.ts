@@ -1,6 +1,6 @@
 // Turns pending events into deliveries for the endpoints that selected them, in order.
 import { type Static, Type } from "@sinclair/typebox";
-import { createInsertion, splitRows, sql, type Tx } from "../../database/index.ts";
+import { createInsertion, inLockOrder, splitRows, sql, type Tx } from "../../database/index.ts";
 import { listPending, type OutboxRow, settleEvent } from "../../outbox/store.ts";
 import { countOn } from "../../platform/ids.ts";
 import { Row, writeRow } from "../../platform/schema.ts";
@@ -115,13 +115,12 @@ export async function addDeliveries(tx: Tx, rows: readonly DeliveryRow[]): Promi
     await tx.run(insertDeliveries(counted.map((row) => writeRow(CountedRow, row))));
   }
   const groups = Map.groupBy(rows, (row) => row.webhook_id);
-  for (const [webhook_id, group] of groups) {
-    const bytes = group.length * DELIVERY_BYTES;
-    await countStored(tx, group[0]!.account_id, `webhook ${webhook_id}`, bytes);
-  }
-  for (const [webhook_id, group] of groups) {
+  for (const [webhook_id, group] of inLockOrder(groups)) {
     const waiting = group.filter(({ status }) => status === "pending");
     if (waiting.length > 0) await addPending(tx, webhook_id, waiting.length);
+    const bytes = group.length * DELIVERY_BYTES;
+    // Behind the endpoint, as where results are settled.
+    await countStored(tx, group[0]!.account_id, `webhook ${webhook_id}`, bytes);
   }
 }
 

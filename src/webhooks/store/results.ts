@@ -1,5 +1,5 @@
 // Results of attempts: their rows, the deliveries they were made for, and the endpoints behind.
-import { createInsertion, splitRows, sql, type Tx } from "../../database/index.ts";
+import { createInsertion, inLockOrder, splitRows, sql, type Tx } from "../../database/index.ts";
 import { writeRow } from "../../platform/schema.ts";
 import { measureRow, releaseStored } from "../../storage/store.ts";
 import { ATTEMPTS_MAX, AttemptRow, type DeliveryRow, LOST } from "../delivery.ts";
@@ -46,7 +46,8 @@ export async function settle(
 ): Promise<FailedEndpoint[]> {
   const attempts: AttemptRow[] = [];
   const failed: FailedEndpoint[] = [];
-  for (const [webhookId, group] of Map.groupBy(all, (result) => result.webhookId)) {
+  const groups = Map.groupBy(all, (result) => result.webhookId);
+  for (const [webhookId, group] of inLockOrder(groups)) {
     const endpoint = await findEndpoint(tx, webhookId);
     let ended = 0;
     let stored = 0;

@@ -4,6 +4,7 @@ import {
   createInsertion,
   type Db,
   type DeletedPart,
+  inLockOrder,
   none,
   type Sql,
   splitRows,
@@ -197,7 +198,7 @@ function mergeSums(sums: readonly SlotSum[]): SlotSum[] {
     if (found) addSum(found, sum);
     else merged.set(name, sum);
   }
-  return [...merged.values()];
+  return inLockOrder(merged).map(([, sum]) => sum);
 }
 
 function makeSum(entry: LogEntry): SlotSum {
