@@ -7,11 +7,14 @@ import { maybe, oneOf } from "../platform/schema.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError } from "./errors.ts";
 
-const STATES = ["serving", "draining", "drained"] as const;
+const STATES = ["serving", "draining", "drained", "skewed"] as const;
 
 export const ListedProcess = Type.Object({
   epoch: Type.Integer({ description: "Number of the process, from 1; never used again." }),
-  state: oneOf(STATES, "`drained`: it has handed over all, and can be ended."),
+  state: oneOf(
+    STATES,
+    "`drained`: it has handed over all, and can be ended. `skewed`: its clock is wrong.",
+  ),
   address: maybe(Type.String({ description: "Its machine and port; null: not told yet." })),
   pid: maybe(Type.Integer({ description: "Its number on that machine; null: not told yet." })),
   version: maybe(Type.String({ description: "Version of its program; null: not told yet." })),

@@ -5,12 +5,12 @@ import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import type { Process } from "./process.ts";
-import { PROCESSES, type ProcessAbout, processStore } from "./store.ts";
+import { PROCESSES, type ProcessAbout, type ProcessState, processStore } from "./store.ts";
 
 const RETRY_MS = 1_000;
 
 export interface MembershipOptions {
-  process: Pick<Process, "epoch" | "join">;
+  process: Pick<Process, "epoch" | "join" | "isSkewed">;
   database: Database;
   clock: Clock;
   log: Log;
@@ -33,8 +33,8 @@ export class Membership implements Service {
   #unlisten = () => {};
   #pausing: Promise<void> | null = null;
   #isPaused = false;
-  /** Epoch by which it was asked to drain, and keeps draining when others declare it dead. */
-  #drainedAs = 0;
+  /** Why it drains, and its epoch then: others may declare it dead meanwhile. */
+  #cause: { epoch: number; state: ProcessState } | null = null;
   /** Other live processes have other settings. */
   doSettingsDiffer = false;
 
@@ -80,17 +80,32 @@ export class Membership implements Service {
     if (!orders) return "on_wake";
     this.doSettingsDiffer = orders.differing > 0;
     await this.#tell(epoch, orders.reloads_asked);
-    if (orders.state !== null) this.#pause(epoch);
-    else if (this.isDraining) {
-      if (this.#drainedAs === epoch) this.#resume();
-      else await this.#store.drain(epoch);
-    }
+    await this.#follow(epoch, await this.#noteSkew(epoch, orders.state));
     const mayEnd = this.#isPaused && orders.state === "draining";
     if (mayEnd && (await this.#options.countHeld(epoch)) === 0) {
       await this.#store.endDrain(epoch);
       this.#options.log.info("process: drained, and waits for its end");
     }
     return "on_wake";
+  }
+
+  /** A process whose clock is wrong takes no work, and the others must know; its state then. */
+  async #noteSkew(epoch: number, state: ProcessState | null): Promise<ProcessState | null> {
+    const { isSkewed } = this.#options.process;
+    if (isSkewed === (state === "skewed") || (state !== null && state !== "skewed")) return state;
+    await this.#store.noteSkew(epoch, isSkewed);
+    return isSkewed ? "skewed" : null;
+  }
+
+  async #follow(epoch: number, state: ProcessState | null): Promise<void> {
+    if (state !== null) {
+      this.#cause = { epoch, state };
+      this.#pause();
+    } else if (this.isDraining) {
+      const { epoch: before, state: cause } = this.#cause!;
+      if (before === epoch || cause === "skewed") this.#resume();
+      else await this.#store.drain(epoch);
+    }
   }
 
   async #tell(epoch: number, reloadsAsked: number): Promise<void> {
@@ -100,8 +115,7 @@ export class Membership implements Service {
     if (!Bun.deepEquals(about, known)) await this.#store.describe(epoch, about);
   }
 
-  #pause(epoch: number): void {
-    this.#drainedAs = epoch;
+  #pause(): void {
     if (this.#pausing) return;
     this.#options.log.info("process: drains: it begins no more work");
     const pausing = this.#options.pause().then(() => {
@@ -113,7 +127,7 @@ export class Membership implements Service {
   }
 
   #resume(): void {
-    this.#options.log.info("process: undrained: it works again");
+    this.#options.log.info("process: works again");
     this.#pausing = null;
     this.#isPaused = false;
     this.#options.resume();

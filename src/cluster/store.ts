@@ -3,8 +3,10 @@ import { type Static, Type } from "@sinclair/typebox";
 import { sql, store, type Tx } from "../database/index.ts";
 import { maybe } from "../platform/schema.ts";
 
+/** `skewed`: its clock differs from the database's. */
+export type ProcessState = "draining" | "drained" | "skewed";
 /** A process that serves has none. */
-const State = maybe(Type.Unsafe<"draining" | "drained">({ type: "string" }));
+const State = maybe(Type.Unsafe<ProcessState>({ type: "string" }));
 
 const ProcessRow = Type.Object({
   epoch: Type.Integer(),
@@ -135,7 +137,7 @@ export const processStore = store(
     /** Asks a process to begin no more work; returns false where it does not live. */
     async drain(tx, epoch: number): Promise<boolean> {
       const found = await tx.run(
-        sql`UPDATE processes SET state = COALESCE(state, 'draining')
+        sql`UPDATE processes SET state = CASE state WHEN 'drained' THEN state ELSE 'draining' END
             WHERE epoch = ${epoch} AND ended_at IS NULL`,
       );
       tx.tell(PROCESSES, String(epoch));
@@ -148,6 +150,13 @@ export const processStore = store(
       );
       tx.tell(PROCESSES, String(epoch));
       return found === 1;
+    },
+    async noteSkew(tx, epoch: number, isSkewed: boolean): Promise<void> {
+      await tx.run(
+        sql`UPDATE processes SET state = ${isSkewed ? "skewed" : null} WHERE epoch = ${epoch}
+            AND COALESCE(state, 'skewed') = 'skewed'`,
+      );
+      tx.tell(PROCESSES, String(epoch));
     },
     async endDrain(tx, epoch: number): Promise<void> {
       // An undrain since the state was read wins.

@@ -36,6 +36,7 @@ async function join({ clock, database }: Awaited<ReturnType<typeof openStore>>) 
   const claimants: Claimant[] = [];
   const process = {
     epoch: await store.register(0),
+    isSkewed: false,
     join: (claimant: Claimant) => void claimants.push(claimant),
   };
   const events: string[] = [];
@@ -187,5 +188,27 @@ describe("a process that is drained", () => {
     await ask("undrain");
     await beat();
     expect([events, member.isDraining, await readState()]).toEqual([["resumes"], false, null]);
+  });
+
+  test("a process whose clock is wrong takes no work until it is right, and tells so", async () => {
+    const world = await openStore();
+    const { process, beat, events } = await join(world);
+    const readState = async () => (await world.store.readOrders(process.epoch))!.state;
+    process.isSkewed = true;
+    await beat();
+    await beat();
+    expect([events.splice(0), await readState()]).toEqual([["pauses"], "skewed"]);
+    // Others take it for dead: its clock is still the only cause.
+    process.epoch = await world.store.register(0);
+    process.isSkewed = false;
+    await beat();
+    expect([events.splice(0), await readState()]).toEqual([["resumes"], null]);
+    process.isSkewed = true;
+    await beat();
+    await world.store.drain(process.epoch);
+    process.isSkewed = false;
+    await beat();
+    await beat();
+    expect([events, await readState()]).toEqual([["pauses"], "drained"]);
   });
 });

@@ -221,6 +221,26 @@ export const processCases: readonly Case[] = [
     },
   },
   {
+    method: "processes.noteSkew",
+    title: "marks a process whose clock is wrong, and leaves an order as it is",
+    async setup({ processes }) {
+      for (let n = 0; n < 3; n++) await processes.register(BEGIN);
+      await processes.drain(2);
+      await processes.noteSkew(3, true);
+    },
+    async act({ processes }) {
+      for (const epoch of [1, 2]) await processes.noteSkew(epoch, true);
+      await processes.noteSkew(3, false);
+    },
+    async check(_, { processes }) {
+      const states = (await processes.list()).map(({ state }) => state);
+      expect(states).toEqual(["skewed", "draining", null]);
+      // An order counts for more than the clock.
+      await processes.drain(1);
+      expect(await processes.readOrders(1)).toMatchObject({ state: "draining" });
+    },
+  },
+  {
     method: "processes.endDrain",
     title: "marks the process that has handed over all",
     async setup({ processes }) {

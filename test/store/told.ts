@@ -110,6 +110,11 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
   "processes.undrain": {
     "lets a live process serve again": ["processes 1", "processes 2", "processes 3"],
   },
+  "processes.noteSkew": {
+    "marks a process whose clock is wrong, and leaves an order as it is": [
+      ...["processes 1", "processes 2", "processes 3"],
+    ],
+  },
   "processes.endDrain": {
     "marks the process that has handed over all": ["processes 1", "processes 3"],
   },
