@@ -1,6 +1,6 @@
 // Processes that have or had the database; rows name their claimant by its epoch.
 import { type Static, Type } from "@sinclair/typebox";
-import { sql, store, type Tx } from "../database/index.ts";
+import { type Sql, sql, store, type Tx } from "../database/index.ts";
 import { maybe } from "../platform/schema.ts";
 
 /** `skewed`: its clock differs from the database's. */
@@ -49,13 +49,13 @@ const Epoch = Type.Object({ epoch: Type.Integer() });
  * installation claims nothing at all.
  */
 export async function mayClaim(tx: Tx, epoch: number): Promise<boolean> {
-  const alive = await tx.one(
-    Epoch,
-    sql`SELECT epoch FROM processes WHERE epoch = ${epoch} AND ended_at IS NULL
-        AND NOT EXISTS (SELECT 1 FROM wadi_installation WHERE paused_at IS NOT NULL)
-        ${tx.forShare}`,
-  );
-  return alive !== undefined;
+  return (await tx.one(Epoch, sql`${findClaimant(epoch)} ${tx.forShare}`)) !== undefined;
+}
+
+/** Part of a statement behind `mayClaim`. */
+export function findClaimant(epoch: number): Sql {
+  return sql`SELECT epoch FROM processes WHERE epoch = ${epoch} AND ended_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM wadi_installation WHERE paused_at IS NOT NULL)`;
 }
 
 export const processStore = store(

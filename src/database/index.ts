@@ -40,6 +40,7 @@ export { createRegistry, listWrites } from "./registry.ts";
 export {
   cleanText,
   createInsertion,
+  createInsertionFrom,
   findPageEnd,
   inLockOrder,
   into,

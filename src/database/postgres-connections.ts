@@ -3,6 +3,7 @@
 import { type ReservedSQL, SQL } from "bun";
 import { type Clock, wait } from "../platform/clock.ts";
 import { isCut, ServerSilent } from "./postgres-failures.ts";
+import { BIND_SESSION, type Isolation, Transaction } from "./postgres-transaction.ts";
 
 /** Time after which work under way is looked after: its server may have stopped answering. */
 const LOOK_AFTER_MS = 1_500;
@@ -48,17 +49,9 @@ interface Use {
   fail(failure: Error): void;
 }
 
-/** Ends transactions of a process that has stopped, whose locks others wait for. */
-const BOUNDS = [
-  ...["statement_timeout = 60000", "lock_timeout = 2000"],
-  "idle_in_transaction_session_timeout = 5000",
-].map((bound) => `SET LOCAL ${bound}`);
-
 /** The server's processes, and since when those that wait for a statement do. */
 const PROCESSES = `SELECT pid, CASE WHEN state = 'idle' THEN state_change::text END AS idle_since
   FROM pg_stat_activity WHERE datname = current_database()`;
-
-export type Isolation = "READ COMMITTED" | "SERIALIZABLE";
 
 export interface ConnectionsOptions {
   url: string;
@@ -108,40 +101,20 @@ export class PostgresConnections {
     }
   }
 
-  /** Runs `work` in a transaction; a failure rolls it back. */
-  transact<T>(isolation: Isolation, work: (runner: ReservedSQL) => Promise<T>): Promise<T> {
-    const begin = [`BEGIN ISOLATION LEVEL ${isolation}`, ...BOUNDS].join("; ");
-    return this.#useOpen(begin, async (runner) => {
-      try {
-        const value = await work(runner);
-        await runner.unsafe("COMMIT");
-        return value;
-      } catch (failure) {
-        await runner.unsafe("ROLLBACK").catch(() => {});
-        throw failure;
-      }
-    });
-  }
-
-  /** Begins on the next connection where the server has cut one: nothing was done on it. */
-  async #useOpen<T>(begin: string, work: (runner: ReservedSQL) => Promise<T>): Promise<T> {
+  /**
+   * Runs `work` in a transaction; a failure rolls it back. Where the server has cut a connection,
+   * the next one is tried.
+   */
+  async transact<T>(isolation: Isolation, work: (tx: Transaction) => Promise<T>): Promise<T> {
     for (let attempts = 1; ; attempts++) {
-      let hasBegun = false;
+      let tx: Transaction | undefined;
       try {
-        return await this.use(async (runner) => {
-          // Sent at once, and not awaited: the first statements of the work follow it.
-          const beginning = runner.unsafe(begin).execute();
-          beginning.then(
-            () => {
-              hasBegun = true;
-            },
-            () => {},
-          );
-          return await work(runner);
+        return await this.use((runner) => {
+          tx = new Transaction(runner, this.#bindsSessions);
+          return tx.run(isolation, work);
         });
       } catch (failure) {
-        // A cut connection that had not answered yet has done nothing that can be committed.
-        if (hasBegun || attempts === ATTEMPTS_MAX || !isCut(failure)) throw failure;
+        if (tx?.mayHaveRun || attempts === ATTEMPTS_MAX || !isCut(failure)) throw failure;
       }
     }
   }
@@ -151,6 +124,11 @@ export class PostgresConnections {
     this.#isClosed = true;
     await Promise.allSettled(this.#works);
     await Promise.all(closePools(this.#now));
+  }
+
+  /** A pooler lends the session to others; PGlite, behind one connection, answers one by one. */
+  get #bindsSessions(): boolean {
+    return !this.#options.pooler && this.#options.connectionsMax > 1;
   }
 
   #open(): PoolState {
@@ -166,7 +144,7 @@ export class PostgresConnections {
     const state = this.#now;
     await takePermit(state);
     try {
-      use.connection = state.free.pop() ?? (await connect(state.pool));
+      use.connection = state.free.pop() ?? (await connect(state.pool, this.#bindsSessions));
       const value = await work(use.connection.runner);
       this.#giveBack(use, state);
       return value;
@@ -287,10 +265,12 @@ function returnPermit(state: PoolState): void {
   else state.permits++;
 }
 
-async function connect(pool: SQL): Promise<Connection> {
+async function connect(pool: SQL, bindsSession: boolean): Promise<Connection> {
   const runner = await pool.reserve();
   try {
-    const [row] = await runner.unsafe("SELECT pg_backend_pid() AS pid");
+    const [row] = await runner.unsafe(
+      bindsSession ? BIND_SESSION : "SELECT pg_backend_pid() AS pid",
+    );
     return { runner, pid: row.pid };
   } catch (failure) {
     end(runner);

@@ -6,10 +6,12 @@ import type { Tx } from "./store.ts";
 
 export type Executor = Omit<Tx, "tell">;
 
+/** Sends each statement at once, in the order of the calls. */
 export function executeOn(runner: SQL | TransactionSQL | ReservedSQL): Executor {
   const ask = (query: Sql) => {
     const { text, values } = render(query, (position) => `$${position}`);
-    return runner.unsafe(text, values) as Promise<Record<string, unknown>[] & { count: number }>;
+    const asked = runner.unsafe(text, values).execute();
+    return asked as Promise<Record<string, unknown>[] & { count: number }>;
   };
   return {
     all: async (schema, query) => (await ask(query)).map((row) => readRow(schema, row)),
@@ -18,6 +20,7 @@ export function executeOn(runner: SQL | TransactionSQL | ReservedSQL): Executor 
       return row ? readRow(schema, row) : undefined;
     },
     run: async (query) => (await ask(query)).count,
+    commitEarly() {},
     forUpdate: sql`FOR UPDATE`,
     forShare: sql`FOR SHARE`,
     skipLocked: sql`FOR UPDATE SKIP LOCKED`,

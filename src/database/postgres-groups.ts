@@ -1,14 +1,12 @@
 // Commits writes of PostgreSQL in groups. A group is one transaction, whose calls run at once: they
 // share round trips and one flush of the server's log.
-import type { ReservedSQL } from "bun";
 import type { PostgresConnections } from "./postgres-connections.ts";
 import { type Executor, executeOn } from "./postgres-executor.ts";
 import { isCollision, isFollowing, isLocked } from "./postgres-failures.ts";
+import type { Transaction } from "./postgres-transaction.ts";
 import { type Registry, runWrite, type WriteCall } from "./registry.ts";
 import type { Notification, Tx } from "./store.ts";
 
-/** Waits until no other group is under way, until the end of the transaction. */
-const TAKE_TURN = "SELECT pg_advisory_xact_lock(7241988)";
 /** Maximum attempts of a call whose group was undone, where it collides with other writes. */
 const ATTEMPTS_MAX = 8;
 /** Maximum calls of a group, so that the first does not wait long for the last. */
@@ -36,6 +34,8 @@ export interface GroupOptions {
    * accounts in any order. Two groups could wait for each other.
    */
   takesTurns: boolean;
+  /** Commits may be sent before their calls have ended. */
+  commitsEarly: boolean;
   /** Part of the transaction: what other processes must hear of. */
   announce(tx: Executor, calls: readonly WriteCall[], told: readonly Notification[]): Promise<void>;
   onCommit(calls: readonly WriteCall[], told: readonly Notification[]): void;
@@ -71,11 +71,11 @@ export class PostgresGroups {
   }
 
   async #commit(group: readonly QueuedCall[]): Promise<void> {
-    let isCommitSent = false;
+    let transaction: Transaction | undefined;
     try {
       const calls = group.map(({ call }) => call);
-      const outcomes = await this.#attempt(calls, () => {
-        isCommitSent = true;
+      const outcomes = await this.#attempt(calls, (begun) => {
+        transaction = begun;
       });
       for (const [at, { resolve, reject }] of group.entries()) {
         const outcome = outcomes[at]!;
@@ -85,7 +85,8 @@ export class PostgresGroups {
     } catch (failure) {
       // The server may have committed what it did not answer: callers decide. What waits for a
       // lock would wait again, each call for as long.
-      if (isCommitSent || isLocked(failure)) for (const { reject } of group) reject(failure);
+      if (transaction?.mayBeCommitted || isLocked(failure))
+        for (const { reject } of group) reject(failure);
       // One call's failure has undone the others: each runs again, and fails alone.
       else for (const one of group) await this.#commitAlone(one);
     }
@@ -102,34 +103,43 @@ export class PostgresGroups {
     }
   }
 
-  async #attempt(calls: readonly RootedCall[], onCommitSent: () => void): Promise<CallOutcome[]> {
+  async #attempt(
+    calls: readonly RootedCall[],
+    onBegin: (transaction: Transaction) => void,
+  ): Promise<CallOutcome[]> {
     const { connections, announce, onCommit, takesTurns } = this.#options;
     let committed: RootedCall[] = [];
     let told: Notification[] = [];
-    const outcomes = await connections.transact("READ COMMITTED", async (runner) => {
-      const turn = takesTurns ? runner.unsafe(TAKE_TURN).execute() : null;
+    const outcomes = await connections.transact("READ COMMITTED", async (transaction) => {
+      onBegin(transaction);
+      const { runner } = transaction;
+      // Waits until no other group is under way, until the end of the transaction.
+      const turn = takesTurns ? runner`SELECT pg_advisory_xact_lock(7241988)`.execute() : null;
       // Sent at once behind it. The connection is free only when all of it has ended.
-      const [taken, ran] = await Promise.allSettled([turn, this.#runAll(runner, calls)]);
+      const [taken, ran] = await Promise.allSettled([turn, this.#runAll(transaction, calls)]);
       if (taken.status === "rejected") throw taken.reason;
       if (ran.status === "rejected") throw ran.reason;
       const ended = ran.value;
       told = ended.flatMap((one) => ("value" in one ? one.notifications : []));
       committed = calls.filter((_, at) => "value" in ended[at]!);
       await announce(executeOn(runner), committed, told);
-      onCommitSent();
       return ended;
     });
     onCommit(committed, told);
     return outcomes;
   }
 
-  async #runAll(runner: ReservedSQL, calls: readonly RootedCall[]): Promise<CallOutcome[]> {
+  async #runAll(transaction: Transaction, calls: readonly RootedCall[]): Promise<CallOutcome[]> {
+    let left = calls.length;
+    const onLast = () => {
+      if (--left === 0 && this.#options.commitsEarly) transaction.commit();
+    };
     const lasts = new Map<string, Promise<CallOutcome>>();
     const running = calls.map((call) => {
       const before = lasts.get(call.root);
       const outcome = before
-        ? before.then(() => this.#runOne(runner, call))
-        : this.#runOne(runner, call);
+        ? before.then(() => this.#runOne(transaction, call, onLast))
+        : this.#runOne(transaction, call, onLast);
       lasts.set(call.root, outcome);
       return outcome;
     });
@@ -140,14 +150,27 @@ export class PostgresGroups {
     return settled.map((one) => (one as PromiseFulfilledResult<CallOutcome>).value);
   }
 
-  async #runOne(runner: ReservedSQL, call: WriteCall): Promise<CallOutcome> {
+  /** `onLast`: the call sends nothing more, and the others may be committed with it. */
+  async #runOne(
+    { runner }: Transaction,
+    call: WriteCall,
+    onLast: () => void,
+  ): Promise<CallOutcome> {
     const { tx, hasWritten } = watch(executeOn(runner));
     const notifications: Notification[] = [];
+    let isOpen = true;
+    const commitEarly = () => {
+      if (isOpen) onLast();
+      isOpen = false;
+    };
+    const own = { ...tx, commitEarly };
     try {
-      const value = await runWrite(this.#options.registry, tx, notifications, call);
+      const value = await runWrite(this.#options.registry, own, notifications, call);
+      commitEarly();
       return { value, notifications };
     } catch (failure) {
       if (hasWritten()) throw failure;
+      commitEarly();
       return { failure };
     }
   }

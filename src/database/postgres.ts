@@ -22,6 +22,8 @@ const COLLIDING_MAX_MS = 10_000;
 const CHANNEL = "wadi";
 /** Time in which notifications gather, so that many commits are told in one message. */
 const GATHER_MS = 5;
+/** The same where only commands hear them, which look by themselves too. */
+const GATHER_ALONE_MS = 100;
 /** Maximum notifications of one message, which fit its payload if their ids are UUIDs. */
 const TOLD_MAX = 100;
 /** Maximum payload of NOTIFY; a longer list is sent empty and wakes every listener. */
@@ -79,6 +81,7 @@ export class PostgresEngine implements DatabaseEngine {
       onCommit: (calls: readonly WriteCall[], told: readonly Notification[]) =>
         this.#publish(calls, told),
       takesTurns: options.takesTurns,
+      commitsEarly: this.#commitsEarly,
     };
     this.#groups = isShared ? new PostgresGroups(groups) : null;
   }
@@ -144,14 +147,23 @@ export class PostgresEngine implements DatabaseEngine {
 
   async #attempt(call: WriteCall): Promise<unknown> {
     const notifications: Notification[] = [];
-    const value = await this.#connections.transact("SERIALIZABLE", async (runner) => {
-      const tx = executeOn(runner);
+    const value = await this.#connections.transact("SERIALIZABLE", async (transaction) => {
+      const executor = executeOn(transaction.runner);
+      const commitEarly = () => {
+        if (this.#commitsEarly) transaction.commit();
+      };
+      const tx = { ...executor, commitEarly };
       const result = await runWrite(this.#options.registry, tx, notifications, call);
       await this.#announce(tx, [call], notifications);
       return result;
     });
     this.#publish([call], notifications);
     return value;
+  }
+
+  /** A command tells others in the transaction, when it knows what it has written. */
+  get #commitsEarly(): boolean {
+    return this.#options.announces !== "in the transaction";
   }
 
   /** Part of a command's transaction. */
@@ -181,7 +193,8 @@ export class PostgresEngine implements DatabaseEngine {
    */
   async #send(): Promise<void> {
     while (this.#unsent.size > 0) {
-      await wait(this.#clock, GATHER_MS);
+      const isAlone = this.#options.announces === "never";
+      await wait(this.#clock, isAlone ? GATHER_ALONE_MS : GATHER_MS);
       const told = [...this.#unsent.values()];
       this.#unsent.clear();
       while (told.length > 0) {

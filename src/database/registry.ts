@@ -52,9 +52,21 @@ export async function runWrite(
   const write = registry.get(call.store)?.writes[call.method];
   if (!write) throw new Error(`no write ${name}: is its store named in stores.ts?`);
   const own: Notification[] = [];
-  const whole: Tx = { ...tx, tell: (channel, id) => void own.push([channel, id]) };
+  let isEnding = false;
+  const end = () => {
+    if (!isEnding) reachFailPoint(`${name}:before`);
+    isEnding = true;
+  };
+  const whole: Tx = {
+    ...tx,
+    tell: (channel, id) => void own.push([channel, id]),
+    commitEarly() {
+      end();
+      tx.commitEarly();
+    },
+  };
   const result = await write(whole, ...(call.args as never[]));
-  reachFailPoint(`${name}:before`);
+  end();
   // A write that throws is rolled back, so its notifications must not leave.
   notifications.push(...own);
   return result;

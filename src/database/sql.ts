@@ -48,6 +48,26 @@ export function createInsertion(schema: TObject, before: string, behind: string)
   };
 }
 
+/**
+ * Inserts one row where `from` finds one, whose columns `also` it copies. The value of `seq` is
+ * subtracted from the found row's column that is named.
+ */
+export function createInsertionFrom(
+  schema: TObject,
+  into: string,
+  { seq, also, from }: { seq: string; also: readonly string[]; from: readonly string[] },
+) {
+  const columns = columnsOf(schema).map((column) => column.name);
+  const start = `${into} (${[...also, ...columns].join(", ")}) SELECT `;
+  const [first, ...others] = columns.map((name) => (name === "seq" ? `${seq} - ` : ""));
+  const strings = [
+    start + [...also, first].join(", "),
+    ...others.map((before) => `, ${before}`),
+    ...from,
+  ];
+  return (values: readonly SqlValue[]): Sql => new Template(strings, values);
+}
+
 /** Numbers of rows in one statement; few sizes make few statements. */
 const GROUP_SIZES = [64, 16, 4, 1] as const;
 

@@ -159,6 +159,7 @@ export function createExecutor(connection: Connection): SqliteTx {
     clock: sql`CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
   };
   return Object.assign(db, {
+    commitEarly() {},
     async run(query: Sql) {
       const { statement, values } = prepare(query);
       return statement.run(...values).changes;

@@ -17,6 +17,11 @@ export interface Db {
 /** Transaction of a write, which awaits nothing else and may run again from its start. */
 export interface Tx extends Db {
   run(query: Sql): Promise<number>;
+  /**
+   * Called behind the last statements and before their results are awaited: the write cannot fail
+   * any more but by one of them. Engines may commit in the same round trip.
+   */
+  commitEarly(): void;
   /** Wakes the listeners of `channel` after the commit. */
   tell(channel: string, id: string): void;
 }

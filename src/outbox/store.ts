@@ -1,17 +1,16 @@
 // Events for receivers outside, written in the transaction of what they report.
 import { type Static, Type } from "@sinclair/typebox";
 import {
-  countRows,
   type Db,
   type DeletedPart,
   deleteWalking,
-  into,
+  type Sql,
   sql,
   store,
   type Tx,
   type WalkPart,
 } from "../database/index.ts";
-import { Row, Timestamp } from "../platform/schema.ts";
+import { Timestamp } from "../platform/schema.ts";
 import { countStored, measureRow, sumBy } from "../storage/store.ts";
 import { writeEventData } from "./event-data.ts";
 
@@ -35,7 +34,6 @@ export const OutboxRow = Type.Object({
 });
 export type OutboxRow = Static<typeof OutboxRow>;
 
-const CountedOutboxRow = Row(OutboxRow, { stored_bytes: Type.Integer() });
 const Freed = Type.Object({
   account_id: Type.String(),
   stored_bytes: Type.Integer(),
@@ -52,25 +50,39 @@ export interface OutboxEvent {
 /** Part of a transaction: writes an event, pending where the account listens. */
 export async function recordEvents(tx: Tx, happened: OutboxEvent): Promise<void> {
   const { account_id } = happened;
-  const listeners = sql`FROM outbox_listeners WHERE account_id = ${account_id}`;
-  const is_pending = (await countRows(tx, listeners)) > 0;
-  await addEvent(tx, happened, is_pending);
-  if (is_pending) tx.tell("outbox", account_id);
+  const listeners = sql`SELECT 1 FROM outbox_listeners WHERE account_id = ${account_id}`;
+  const isPending = await addEvent(
+    tx,
+    happened,
+    sql`CASE WHEN EXISTS (${listeners}) THEN 1 ELSE 0 END`,
+  );
+  if (isPending) tx.tell("outbox", account_id);
 }
 
 /** Part of a transaction: writes an event that its one receiver gets in the same transaction. */
-export function recordEvent(tx: Tx, happened: OutboxEvent): Promise<void> {
-  return addEvent(tx, happened, false);
+export async function recordEvent(tx: Tx, happened: OutboxEvent): Promise<void> {
+  await addEvent(tx, happened, sql`0`);
 }
 
-async function addEvent(tx: Tx, { data, at, ...event }: OutboxEvent, is_pending: boolean) {
+const Pending = Type.Object({ is_pending: Type.Boolean() });
+
+async function addEvent(
+  tx: Tx,
+  { id, account_id, type, data, at }: OutboxEvent,
+  isPending: Sql,
+): Promise<boolean> {
   const text = writeEventData(data);
   const stored_bytes = measureRow(text);
-  const row = { ...event, created_at: at, data: text, is_pending, stored_bytes };
-  await Promise.all([
-    tx.run(sql`INSERT INTO outbox ${into(CountedOutboxRow, row)}`),
-    countStored(tx, event.account_id, "events", stored_bytes),
+  const [added] = await Promise.all([
+    tx.one(
+      Pending,
+      sql`INSERT INTO outbox (id, account_id, type, created_at, data, stored_bytes, is_pending)
+          VALUES (${id}, ${account_id}, ${type}, ${at}, ${text}, ${stored_bytes}, ${isPending})
+          RETURNING is_pending`,
+    ),
+    countStored(tx, account_id, "events", stored_bytes),
   ]);
+  return added!.is_pending;
 }
 
 /** Part of a transaction: makes an account's later events pending, or no longer so. */

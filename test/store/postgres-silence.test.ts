@@ -141,7 +141,7 @@ function testSilence(server: string): void {
     const database = await openTestDatabase({ ...place, url: url.href });
     const trials = database.bind(rootedTrialStore);
     await trials.add("one");
-    // The statement, and not the name of the isolation level.
+    // The begin of the transaction is answered with its end.
     proxy.cutAt("COMMIT\0");
     const works = [trials.increment("one"), trials.increment("one")].map(failureOf);
     for (const failure of await Promise.all(works)) {
@@ -155,7 +155,7 @@ function testSilence(server: string): void {
 
   test("a transaction that fails leaves nothing, and its connection is used again", async () => {
     const before = await ask("SELECT pg_backend_pid() AS pid");
-    const failing = connections.transact("READ COMMITTED", async (runner) => {
+    const failing = connections.transact("READ COMMITTED", async ({ runner }) => {
       await runner.unsafe("CREATE TEMP TABLE gone (n INT)");
       throw new Error("a bug");
     });
@@ -166,7 +166,7 @@ function testSilence(server: string): void {
   });
 
   test("a transaction of a process that stops is ended by the server", async () => {
-    const bounds = await connections.transact("SERIALIZABLE", async (runner) => {
+    const bounds = await connections.transact("SERIALIZABLE", async ({ runner }) => {
       const [row] = await runner.unsafe(
         "SELECT current_setting('idle_in_transaction_session_timeout') AS idle, " +
           "current_setting('lock_timeout') AS lock, current_setting('transaction_isolation') AS level",
@@ -174,7 +174,8 @@ function testSilence(server: string): void {
       return row;
     });
     expect(bounds).toEqual({ idle: "5s", lock: "2s", level: "serializable" });
+    // The session is bound: no transaction sends the bounds again.
     const after = await ask("SELECT current_setting('lock_timeout') AS lock");
-    expect(after).toEqual({ lock: "0" });
+    expect(after).toEqual({ lock: "2s" });
   });
 }

@@ -15,7 +15,7 @@ export interface TcpProxy {
   swallow(): void;
   /** Only those of the connection that was used last vanish. */
   swallowLast(): void;
-  /** Cuts the next connection on which these bytes are sent, once the server has them. */
+  /** Cuts the next connection on which the server answers with these bytes, which nobody gets. */
   cutAt(text: string): void;
   /** New connections pass again; bytes of the old ones stay lost. */
   heal(): void;
@@ -32,7 +32,16 @@ export function startTcpProxy(host: string, port: number): TcpProxy {
     const onward = await Bun.connect({
       ...{ hostname: host, port },
       socket: {
-        data: (_, bytes) => void (data.isSwallowed || socket.write(new Uint8Array(bytes))),
+        data(_, bytes) {
+          if (data.isSwallowed) return;
+          if (cutText === null || !bytes.includes(cutText)) {
+            socket.write(new Uint8Array(bytes));
+            return;
+          }
+          cutText = null;
+          data.isSwallowed = true;
+          socket.end();
+        },
         close: () => void (data.isSwallowed || socket.end()),
       },
     });
@@ -55,11 +64,6 @@ export function startTcpProxy(host: string, port: number): TcpProxy {
           last = data;
           if (data.onward) data.onward.write(bytes);
           else data.early.push(new Uint8Array(bytes));
-          if (cutText === null || !bytes.includes(cutText)) return;
-          cutText = null;
-          // The server's reply finds nobody.
-          data.isSwallowed = true;
-          socket.end();
         },
         close(socket) {
           links.delete(socket);

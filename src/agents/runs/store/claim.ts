@@ -1,7 +1,7 @@
 // Which process executes which run: claims, releases, and runs reclaimed from dead processes.
 import { Type } from "@sinclair/typebox";
 import { notHeld } from "../../../access/holds/store.ts";
-import { mayClaim } from "../../../cluster/store.ts";
+import { findClaimant, mayClaim } from "../../../cluster/store.ts";
 import { type Db, none, type Sql, sql, type Tx } from "../../../database/index.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { RunRow } from "../run.ts";
@@ -36,20 +36,28 @@ export async function claim(
   turns: readonly ClaimQuota[],
   now: number,
 ): Promise<RunRow[]> {
-  if (!(await mayClaim(tx, epoch))) return [];
-  const claimed: RunRow[] = [];
-  for (const { account_id, runsMax } of turns) {
-    const rows = await tx.all(
+  // Sent at once: the claim repeats the condition of the lock before it.
+  const locking = mayClaim(tx, epoch);
+  const claiming = turns.map(({ account_id, runsMax }) => {
+    const rows = tx.all(
       RunRow,
       // Materialized: PostgreSQL may run a subquery again, and so claim more than its limit.
       sql`WITH waiting AS MATERIALIZED (${selectWaiting(account_id)}
             ORDER BY number LIMIT ${runsMax} ${tx.skipLocked})
           UPDATE runs SET epoch = ${epoch}, status = ${STARTED},
             started_at = COALESCE(started_at, ${now})
-          WHERE id IN (SELECT id FROM waiting)
+          WHERE id IN (SELECT id FROM waiting) AND EXISTS (${findClaimant(epoch)})
           RETURNING *`,
     );
-    if (rows.length < runsMax) await lookAgain(tx, account_id);
+    return Promise.all([rows, isLeft(tx, account_id)]);
+  });
+  tx.commitEarly();
+  await locking;
+  const claimed: RunRow[] = [];
+  for (const [at, [rows, left]] of (await Promise.all(claiming)).entries()) {
+    const { account_id, runsMax } = turns[at]!;
+    // A run that was locked, as by a decision on it, is not claimed: the engine tries again.
+    if (left && rows.length < runsMax) tx.tell("runs.queued", account_id);
     claimed.push(...rows.sort((one, other) => one.number - other.number));
   }
   for (const { id } of claimed) tx.tell("run", id);
@@ -62,11 +70,9 @@ function selectWaiting(account_id: string): Sql {
       AND crashes < ${CRASHES_OF_SUSPECT} AND (status = 'running' OR ${NOT_HELD})`;
 }
 
-/** A run that was locked, as by a decision on it, is not claimed: the engine tries again. */
-async function lookAgain(tx: Tx, account_id: string): Promise<void> {
-  if (tx.skipLocked === none) return;
-  const left = await tx.one(Id, sql`${selectWaiting(account_id)} LIMIT 1`);
-  if (left) tx.tell("runs.queued", account_id);
+async function isLeft(tx: Tx, account_id: string): Promise<boolean> {
+  if (tx.skipLocked === none) return false;
+  return (await tx.one(Id, sql`${selectWaiting(account_id)} LIMIT 1`)) !== undefined;
 }
 
 // CRASHES_OF_SUSPECT as text: a parameter would not use the partial index `runs_suspected`.

@@ -12,7 +12,15 @@ import { cancelledResult, isSent, toolMessage } from "../calls/open-calls.ts";
 import { Run, RunRow } from "../run.ts";
 import type { NewStep, ToolCallData } from "../step.ts";
 import { ENDINGS, type FinalStatus, isActive, TRANSITIONS, transit } from "../transitions.ts";
-import { addSteps, insertRecord, measureRecord, type RunRecord, setProgress } from "./record.ts";
+import {
+  addSteps,
+  hasMore,
+  insertExtras,
+  insertRecord,
+  measureRecord,
+  type RunRecord,
+  setProgress,
+} from "./record.ts";
 import { addBytes, settleLast } from "./stored-bytes.ts";
 
 /** Unused ids, of which a write takes as many as it needs. */
@@ -47,11 +55,20 @@ export async function finish(tx: Tx, record: RunRecord, end: RunFinish): Promise
         WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running' RETURNING *`,
   );
   if (!row) return false;
-  const [, closed] = await Promise.all([
-    insertRecord(tx, record, row, "running"),
-    closeApprovals(tx, row, { before: "running", ids: [...end.fresh], at }),
+  tx.tell("run", run_id);
+  const inserting = Promise.all([
+    insertRecord(tx, record, { ...row, before: "running" }),
+    insertExtras(tx, record, row),
   ]);
-  await reportFinish(tx, closed, end.event_id, "running");
+  if (row.pending_approvals.length > 0) {
+    const closing = closeApprovals(tx, row, { before: "running", ids: [...end.fresh], at });
+    const [, closed] = await Promise.all([inserting, closing]);
+    await reportFinish(tx, closed, end.event_id, "running");
+    return true;
+  }
+  const reporting = reportFinish(tx, row, end.event_id, "running");
+  if (!hasMore(record)) tx.commitEarly();
+  await Promise.all([inserting, reporting]);
   return true;
 }
 
@@ -145,8 +162,7 @@ async function closeCalls(tx: Tx, run: RunRow, { before, ids, at }: Closing): Pr
           usage_tool_calls = ${tool_calls}, ${addBytes(measureRecord(added))}
         WHERE id = ${run.id}`,
   );
-  const record = { run_id: run.id, at, ...added, effects: [], summary: null };
-  await insertRecord(tx, record, closed, before);
+  await insertRecord(tx, { run_id: run.id, at, ...added }, { ...closed, before });
   return closed;
 }
 

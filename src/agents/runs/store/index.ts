@@ -14,7 +14,7 @@ import { countActive, countEnded, findRangeEnd, listActive, listEnded } from "./
 import { listResults, listRuns, listSteps, RunPosition } from "./reads.ts";
 import { sweepRuns, sweepStarts } from "./retention.ts";
 import { beginWait, recordIntent, recordRound } from "./round.ts";
-import { findEarlier, findStartable, type Idempotency, start } from "./start.ts";
+import { findEarlier, findStartable, type Idempotency, type PreparedRun, start } from "./start.ts";
 
 const Id = Type.Object({ id: Type.String() });
 const Account = Type.Object({ account_id: Type.String() });
@@ -97,7 +97,7 @@ const declared = store(
       ),
   },
   {
-    start,
+    start: (tx, prepared: PreparedRun) => start(tx, prepared, true),
     cancel,
     claim,
     claimSuspect,

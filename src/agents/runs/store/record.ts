@@ -1,6 +1,13 @@
 // Records of an executing run: steps, messages and progress, written in one transaction.
 import { type Static, Type } from "@sinclair/typebox";
-import { cleanText, createInsertion, type Sql, sql, type Tx } from "../../../database/index.ts";
+import {
+  cleanText,
+  createInsertion,
+  createInsertionFrom,
+  type Sql,
+  sql,
+  type Tx,
+} from "../../../database/index.ts";
 import { writeRow } from "../../../platform/schema.ts";
 import { measureRow } from "../../../storage/store.ts";
 import { applyNoteEffect, type NoteEffect } from "../../notes/store.ts";
@@ -68,7 +75,7 @@ const Place = Type.Object({
   ...Recorded.properties,
   unsettled_bytes: Type.Integer(),
 });
-type RecordPlace = Omit<Static<typeof Place>, "cancel_requested" | "unsettled_bytes">;
+type RecordPlace = Pick<RunRow, "account_id" | "agent_id" | "thread_id">;
 
 const StepPlace = Type.Object({ seq: Type.Integer() });
 
@@ -92,20 +99,40 @@ export async function findRecorded(tx: Tx, record: RunRecord): Promise<Recorded 
   return step && recorded && { ...recorded, last_seq: step.seq };
 }
 
-/** Part of a transaction: writes a record of a running run; null: this process has lost it. */
-export async function writeRecord(tx: Tx, record: RunRecord): Promise<Recorded | null> {
+/** Largest record that leaves the account's counter alone, so that it is one round trip. */
+const UNSETTLED_BYTES_MAX = 16_384;
+
+/**
+ * Part of a transaction: writes a record of a running run; null: this process has lost it.
+ * `isLast`: nothing else is written behind it.
+ */
+export async function writeRecord(
+  tx: Tx,
+  record: RunRecord,
+  isLast: boolean,
+): Promise<Recorded | null> {
   const { run_id, epoch, steps, messages } = record;
-  const place = await tx.one(
+  const bytes = measureRecord(record);
+  const finding = tx.one(
     Place,
     sql`UPDATE runs SET ${setProgress(record.progress)}, last_seq = last_seq + ${steps.length},
           message_seq = message_seq + ${messages.length},
-          crashes = crashes * ${isProgress(steps) ? 0 : 1}, ${addBytes(measureRecord(record))}
+          crashes = crashes * ${isProgress(steps) ? 0 : 1}, ${addBytes(bytes)}
         WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running'
         RETURNING account_id, agent_id, thread_id, last_seq, message_seq, cancel_requested,
           unsettled_bytes`,
   );
+  // Sent at once: they insert nothing where the update has found no row.
+  const running = "running" as const;
+  const inserting = insertRecord(tx, record, { epoch, status: running, before: running });
+  const isSmall = bytes.own + bytes.thread <= UNSETTLED_BYTES_MAX;
+  const isWhole = isLast && isSmall && !hasMore(record);
+  if (isWhole) tx.commitEarly();
+  const [place] = await Promise.all([finding, inserting]);
   if (!place) return null;
-  await insertRecord(tx, record, place, "running");
+  tx.tell("run", run_id);
+  if (isWhole) return place;
+  await insertExtras(tx, record, place);
   if (place.unsettled_bytes >= SETTLED_AT_BYTES) await settleStored(tx, run_id);
   return place;
 }
@@ -115,17 +142,71 @@ function isProgress(steps: RunRecord["steps"]): boolean {
   return steps.some(({ kind }) => kind !== "system");
 }
 
-/** Part of a transaction: inserts the rows of a record, whose bytes the caller has counted. */
+/** Rows of a record are added only where the run is in this state. */
+interface RunPlace {
+  epoch: number;
+  status: RunRow["status"];
+  /** Status of the steps, which a final step ends. */
+  before: RunRow["status"];
+}
+
+/**
+ * Part of a transaction: inserts steps and messages of a record. The run's row counts them already,
+ * and the caller has counted their bytes.
+ */
 export async function insertRecord(
   tx: Tx,
-  record: Omit<RunRecord, "epoch" | "progress">,
-  place: RecordPlace,
-  status: RunRow["status"],
+  { run_id, at, steps, messages }: Pick<RunRecord, "run_id" | "at" | "steps" | "messages">,
+  { epoch, status, before }: RunPlace,
 ): Promise<void> {
-  const { run_id, at, steps, outputs, effects, summary } = record;
+  const own = [run_id, epoch, status];
+  const insertions = [
+    ...steps.map((step, i) => {
+      const place = { seq: steps.length - 1 - i, at, status: before };
+      return insertOwnStep([...writeStep(run_id, step, place), ...own]);
+    }),
+    ...messages.map(({ content, ...message }, i) => {
+      const row = writeRow(RunMessage, {
+        ...message,
+        // Models and tools may write any character; the steps keep the original as JSON.
+        content: content === null ? null : cleanText(content),
+        parts: null,
+        run_id,
+        seq: messages.length - 1 - i,
+        created_at: at,
+      });
+      return insertOwnMessage([...row, ...own]);
+    }),
+  ];
+  await Promise.all(insertions.map((insertion) => tx.run(insertion)));
+}
+
+const OWN = [" FROM runs WHERE id = ", " AND epoch = ", " AND status = ", ""];
+const RunMessage = Type.Omit(MessageRow, ["thread_id"]);
+const insertOwnMessage = createInsertionFrom(RunMessage, "INSERT INTO messages", {
+  ...{ seq: "message_seq", also: ["thread_id"], from: OWN },
+});
+
+type RecordExtras = Pick<
+  RunRecord,
+  "run_id" | "at" | "messages" | "outputs" | "effects" | "summary"
+>;
+
+/** More than one statement each, or one that reads what the others have written. */
+export function hasMore({ messages, outputs, effects, summary }: Omit<RecordExtras, "run_id">) {
+  return isExternal(messages) || outputs.length > 0 || effects.length > 0 || summary !== null;
+}
+
+/** Part of a transaction: inserts what a record holds beside steps and messages. */
+export async function insertExtras(
+  tx: Tx,
+  record: RecordExtras,
+  place: RecordPlace,
+): Promise<void> {
+  const { run_id, at, messages, outputs, effects, summary } = record;
   await Promise.all([
-    insertSteps(tx, run_id, steps, { last_seq: place.last_seq, at, status }),
-    addMessages(tx, record, place),
+    // The thread is tainted by the transaction that stores what taints it.
+    isExternal(messages) && markThread(tx, place.thread_id),
     ...outputs.map(({ tool_call_id, content }) =>
       tx.run(
         sql`INSERT INTO tool_outputs (run_id, tool_call_id, content)
@@ -143,37 +224,17 @@ export async function insertRecord(
             content = excluded.content`,
     );
   }
-  tx.tell("run", run_id);
 }
 
-const insertMessages = createInsertion(MessageRow, "INSERT INTO messages", "");
-
-async function addMessages(
-  tx: Tx,
-  { run_id, at, messages }: Pick<RunRecord, "run_id" | "at" | "messages">,
-  { thread_id, message_seq }: RecordPlace,
-): Promise<void> {
-  if (messages.length === 0) return;
-  const first = message_seq - messages.length + 1;
-  const rows = messages.map(({ content, ...message }, i) =>
-    writeRow(MessageRow, {
-      ...message,
-      // Models and tools may write any character; the steps keep the original as JSON.
-      content: content === null ? null : cleanText(content),
-      parts: null,
-      thread_id,
-      run_id,
-      seq: first + i,
-      created_at: at,
-    }),
-  );
-  await tx.run(insertMessages(rows));
-  // The thread is tainted by the transaction that stores what taints it.
-  if (messages.some(({ external }) => external)) await markThread(tx, thread_id);
+function isExternal(messages: RunRecord["messages"]): boolean {
+  return messages.some(({ external }) => external);
 }
 
 const StepText = Type.Object({ ...StepRow.properties, data: Type.String() });
 const insertStepRows = createInsertion(StepText, "INSERT INTO steps", "");
+const insertOwnStep = createInsertionFrom(StepText, "INSERT INTO steps", {
+  ...{ seq: "last_seq", also: [], from: OWN },
+});
 
 interface StepsPlace {
   last_seq: number;
@@ -199,18 +260,24 @@ async function insertSteps(
 ): Promise<void> {
   if (steps.length === 0) return;
   const first = last_seq - steps.length + 1;
-  const rows = steps.map(({ data, ...step }, i) =>
-    writeRow(StepText, {
-      ...step,
-      run_id,
-      seq: first + i,
-      created_at: at,
-      status,
-      data: encodeData(data),
-      execution: step.execution ?? null,
-    }),
-  );
+  const rows = steps.map((step, i) => writeStep(run_id, step, { seq: first + i, at, status }));
   await tx.run(insertStepRows(rows));
+}
+
+function writeStep(
+  run_id: string,
+  { data, ...step }: RunRecord["steps"][number],
+  { seq, at, status }: Omit<StepsPlace, "last_seq"> & { seq: number },
+) {
+  return writeRow(StepText, {
+    ...step,
+    run_id,
+    seq,
+    created_at: at,
+    status,
+    data: encodeData(data),
+    execution: step.execution ?? null,
+  });
 }
 
 export function measureRecord({

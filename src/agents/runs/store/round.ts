@@ -24,7 +24,7 @@ export async function recordRound(
 ): Promise<Recorded | null> {
   const earlier = await findRecorded(tx, record);
   if (earlier) return earlier;
-  const recorded = await writeRecord(tx, record);
+  const recorded = await writeRecord(tx, record, requests.length === 0);
   if (recorded && requests.length > 0) await requestApprovals(tx, record.run_id, requests);
   return recorded;
 }
@@ -84,7 +84,7 @@ export async function recordIntent(
   const disabled = tools.filter((_, at) => areDisabled[at]);
   if (disabled.length > 0) return { kind: "tools_disabled", tools: disabled };
   if (run?.cancel_requested) return { kind: "cancelled" };
-  const recorded = await writeRecord(tx, record);
+  const recorded = await writeRecord(tx, record, true);
   return recorded ? { kind: "written", recorded } : { kind: "lost" };
 }
 

@@ -78,9 +78,10 @@ const Live = Type.Object({ id: Type.String() });
 
 /**
  * agents.states.none_post_v1_agents_id_runs: part of a transaction, also of a trigger's fire. It
- * rejects before its first write, so that the fire can be recorded.
+ * rejects before its first write, so that the fire can be recorded. `isWhole`: it is all of the
+ * transaction.
  */
-export async function start(tx: Tx, prepared: PreparedRun): Promise<Started> {
+export async function start(tx: Tx, prepared: PreparedRun, isWhole = false): Promise<Started> {
   const { run, limits, idempotency, images = [] } = prepared;
   // The root row: starts of an account wait for each other.
   const counts = await tx.one(
@@ -107,7 +108,7 @@ export async function start(tx: Tx, prepared: PreparedRun): Promise<Started> {
     created_at,
   };
   // At once: none reads what another writes.
-  await Promise.all([
+  const writing = Promise.all([
     prepared.thread_id === null && addThread(tx, run, prepared.history),
     prepared.thread_id !== null && run.external_content && markThread(tx, prepared.thread_id),
     tx.run(
@@ -123,6 +124,9 @@ export async function start(tx: Tx, prepared: PreparedRun): Promise<Started> {
     // Uses the request's clock, by which `findEarlier` looks for the key.
     idempotency && remember(tx, run, idempotency),
   ]);
+  // The messages of a history are inserted one by one.
+  if (isWhole && prepared.history === null) tx.commitEarly();
+  await writing;
   tx.tell("runs.queued", run.account_id);
   return { run: row, isNew: true };
 }
@@ -249,8 +253,8 @@ async function addMessages(
 ): Promise<void> {
   const asks = listAsks(input);
   const messageIds = asks.map(({ external }) => (external ? hook_message_id! : message_id));
-  for (const [at, { content, parts, external }] of asks.entries()) {
-    await tx.run(
+  const inserting = asks.map(({ content, parts, external }, at) =>
+    tx.run(
       sql`INSERT INTO messages ${into(MessageRow, {
         id: messageIds[at]!,
         thread_id,
@@ -264,8 +268,9 @@ async function addMessages(
         external,
         created_at,
       })}`,
-    );
-  }
+    ),
+  );
+  await Promise.all(inserting);
 }
 
 const Startable = Type.Object({

@@ -113,8 +113,13 @@ export const requestLogStore = store(
     add: async (tx, text: string, isRetry: boolean) => {
       const entries = readEntries(text);
       const added = isRetry ? await addMissing(tx, entries) : entries;
-      if (!isRetry) for (const group of splitRows(entries)) await addEntries(tx, group);
-      await addSums(tx, sumEntries(added.map(nameValues)));
+      const groups = isRetry ? [] : [...splitRows(entries)];
+      const writing = [
+        ...groups.map((group) => tx.run(insertNew(group))),
+        ...addSums(tx, sumEntries(added.map(nameValues))),
+      ];
+      tx.commitEarly();
+      await Promise.all(writing);
     },
     /** Deletes up to `limit` entries from before `until`, the oldest first; returns how many. */
     sweep: (tx, until: number, limit: number) =>
@@ -152,21 +157,17 @@ function matching(filter: RequestFilter): Sql {
     ${slowerThanMs === undefined ? none : sql`AND duration_ms > ${slowerThanMs}`}`;
 }
 
-const insertEntries = createInsertion(
+/** Ids are unique, so that a known one is a retry and fails: the caller tries it one by one. */
+const insertNew = createInsertion(LogEntry, "INSERT INTO ledger", "");
+const insertMissing = createInsertion(
   LogEntry,
   "INSERT INTO ledger",
   "ON CONFLICT (id) DO NOTHING",
 );
 
-async function addEntries(tx: Tx, group: LogEntryValues[]): Promise<void> {
-  const count = await tx.run(insertEntries(group));
-  // Ids are unique, so that a known one is a retry: the caller tries it one by one.
-  if (count < group.length) throw new Error("entries of the ledger are there already");
-}
-
 async function addMissing(tx: Tx, entries: LogEntryValues[]): Promise<LogEntryValues[]> {
   const added: LogEntryValues[] = [];
-  for (const entry of entries) if ((await tx.run(insertEntries([entry]))) === 1) added.push(entry);
+  for (const entry of entries) if ((await tx.run(insertMissing([entry]))) === 1) added.push(entry);
   return added;
 }
 

@@ -162,7 +162,7 @@ export async function foldDay(tx: Tx, until: number): Promise<number> {
     AND slot < ${midnight + SLOTS_A_DAY} AND slot <> ${noon}`;
   const sums = await tx.all(SlotSum, sql`SELECT * ${halfHours}`);
   await tx.run(sql`DELETE ${halfHours}`);
-  await addSums(tx, mergeSums(sums.map((sum) => ({ ...sum, slot: noon }))));
+  await Promise.all(addSums(tx, mergeSums(sums.map((sum) => ({ ...sum, slot: noon })))));
   return sums.length;
 }
 
@@ -177,10 +177,11 @@ const insertSums = createInsertion(
       .join(", ")}`,
 );
 
-export async function addSums(tx: Tx, sums: readonly SlotSum[]): Promise<void> {
-  for (const group of splitRows(sums)) {
-    await tx.run(insertSums(group.map((sum) => writeRow(SlotSum, sum))));
-  }
+/** Sends all of it at once. */
+export function addSums(tx: Tx, sums: readonly SlotSum[]): Promise<number>[] {
+  return [...splitRows(sums)].map((group) =>
+    tx.run(insertSums(group.map((sum) => writeRow(SlotSum, sum)))),
+  );
 }
 
 export function sumEntries(entries: readonly LogEntry[]): SlotSum[] {
