@@ -141,4 +141,14 @@ function walkPlayground() {
     await soon(() => messages().count()).toBe(0);
     expect(faults).toEqual([]);
   });
+
+  test("marks its rows as such in Requests, and says so where a row is explained", async () => {
+    await page.getByRole("link", { name: "Requests" }).click();
+    const row = page.getByRole("row", { name: /Playground \(/ }).first();
+    await row.waitFor();
+    await row.click();
+    const chain = page.getByRole("listitem").filter({ hasText: /^Key/ });
+    await soon(() => chain.first().textContent()).toContain("Playground (");
+    expect(faults).toEqual([]);
+  });
 }

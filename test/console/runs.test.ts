@@ -259,8 +259,8 @@ function walkRuns() {
     await page.waitForURL((url) => !url.href.includes(cancelled));
     expect(await first.getAttribute("href")).toBe(`/console/runs/${cancelled}`);
     await page.getByText("not_recorded").first().waitFor();
-    await page.getByRole("button", { name: "Compare" }).click();
-    const beside = page.getByRole("table", { name: "Beside the run that it repeats" });
+    await page.getByRole("button", { name: "The run that it repeats" }).click();
+    const beside = page.getByRole("table", { name: "The comparison" });
     const read = async (name: string) =>
       beside.getByRole("row", { name }).getByRole("cell").allTextContents();
     await beside.waitFor();
@@ -269,7 +269,23 @@ function walkRuns() {
     const calls = await beside.getByRole("row", { name: "Call" }).allTextContents();
     expect(calls.some((text) => text.includes("look_up") && text.includes("ok"))).toBe(true);
     await judgePage(page);
-    expect(walk.faults).toEqual([]);
+    await soon(() => page.locator("footer code").textContent()).toContain("wadi runs compare ");
+    // Any other run, by a part of its id or among the newest of the agent.
+    const field = page.getByRole("combobox", { name: "Compare with" });
+    await field.focus();
+    await soon(() => page.locator(`datalist option[value="${paid}"]`).count()).toBe(1);
+    await field.fill(paid.slice(-8));
+    await field.press("Enter");
+    await soon(() => read("Status")).toEqual(["waiting_approval", "failed not_recorded"]);
+    await soon(() => page.url()).toContain(`compare=${paid.slice(-8)}`);
+    await field.fill("00000000");
+    await field.press("Enter");
+    await page.getByRole("alert").filter({ hasText: "The comparison" }).waitFor();
+    await soon(() => beside.count()).toBe(0);
+    await field.fill("");
+    await field.press("Enter");
+    await page.getByRole("alert").waitFor({ state: "detached" });
+    expect(walk.faults.splice(0).filter((fault) => !fault.includes("404"))).toEqual([]);
   });
 
   test("follows a run while it works", async () => {

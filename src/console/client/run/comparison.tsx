@@ -1,8 +1,12 @@
-// A rerun beside the run that it repeats, read when a person asks for it.
+// A run beside another one, which a person chooses.
 import { useSignal } from "@preact/signals";
+import { useId } from "preact/hooks";
+import { useQuery } from "../filters.tsx";
 import { shortenId, writeTook } from "../format.ts";
+import { nameHidden } from "../hidden.ts";
 import { useResource } from "../live.ts";
-import { FailureNote, Head, Outside } from "../parts.tsx";
+import { FailureNote, Outside, readRunState } from "../parts.tsx";
+import type { RunItem } from "../runs/list.ts";
 import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import type { ShownRun } from "./data.ts";
@@ -52,49 +56,81 @@ function listLines({ a, b, calls }: Compared): [string, string, string][] {
   ];
 }
 
-export function Comparison({ run: { id, rerun_of } }: { run: ShownRun }) {
-  const isWanted = useSignal(false);
-  const path = isWanted.value ? `/runs/${rerun_of}/comparison?other=${id}` : null;
-  const { data, failure } = useResource<Compared>(path).value;
-  const show = (
-    <button
-      class="b"
-      type="button"
-      onClick={() => {
-        isWanted.value = true;
-      }}
-    >
-      {t("run.compare.show")}
-    </button>
+function Lines({ compared }: { compared: Compared }) {
+  return (
+    <table class="cmp" aria-label={t("run.compare.what")}>
+      <thead>
+        <tr>
+          <td />
+          <th scope="col">
+            <a href={`/console/runs/${compared.a.run_id}`}>{shortenId(compared.a.run_id)}</a>
+          </th>
+          <th scope="col">{t("run.compare.this")}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {listLines(compared).map(([name, one, other], at) => (
+          <tr key={at} class={one === other ? "dim" : undefined}>
+            <th scope="row">{name}</th>
+            <td>
+              <Outside text={one} />
+            </td>
+            <td>
+              <Outside text={other} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
+}
+
+/** A run of the address beside this one: chosen among the newest of its agent, or by its id. */
+export function Comparison({ run: { id, agent_id, rerun_of } }: { run: ShownRun }) {
+  const [{ compare = "" }, change] = useQuery();
+  const isAsked = useSignal(false);
+  const listId = useId();
+  const newest = useResource<RunItem[]>(isAsked.value ? `/runs?agent=${agent_id}` : null).value;
+  const other = encodeURIComponent(compare);
+  const path = compare === "" ? null : `/runs/${other}/comparison?other=${id}`;
+  const { failure, ...found } = useResource<Compared>(path).value;
+  // The answer about another run stays until the next is read.
+  const data = found.path === path ? found.data : null;
+  const choose = (chosen: string) => change({ compare: chosen.trim() });
   return (
     <section class="beside">
-      <Head title={t("run.compare")} end={!isWanted.value && show} />
-      {failure && !data && <FailureNote what={t("run.compare")} failure={failure} />}
-      {data && (
-        <table class="cmp" aria-label={t("run.compare")}>
-          <thead>
-            <tr>
-              <td />
-              <th scope="col">{shortenId(data.a.run_id)}</th>
-              <th scope="col">{t("run.compare.this")}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {listLines(data).map(([name, one, other], at) => (
-              <tr key={at} class={one === other ? "dim" : undefined}>
-                <th scope="row">{name}</th>
-                <td>
-                  <Outside text={one} />
-                </td>
-                <td>
-                  <Outside text={other} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      <div class="row choices">
+        <label for={`${listId}f`}>{t("run.compare")}</label>
+        <input
+          class="in"
+          id={`${listId}f`}
+          list={listId}
+          value={compare}
+          placeholder={t("run.compare.hint")}
+          autocomplete="off"
+          onFocus={() => {
+            isAsked.value = true;
+          }}
+          onChange={({ currentTarget }) => choose(currentTarget.value)}
+        />
+        <datalist id={listId}>
+          {newest.data?.map(
+            (one) =>
+              one.id !== id && (
+                <option key={one.id} value={one.id}>
+                  {nameHidden(`${readRunState(one.status).word} · ${one.title}`)}
+                </option>
+              ),
+          )}
+        </datalist>
+        {rerun_of !== null && compare !== rerun_of && (
+          <button class="b" type="button" onClick={() => choose(rerun_of)}>
+            {t("run.compare.first")}
+          </button>
+        )}
+      </div>
+      {path && failure && !data && <FailureNote what={t("run.compare.what")} failure={failure} />}
+      {data && <Lines compared={data} />}
     </section>
   );
 }

@@ -42,27 +42,33 @@ function OneRun({ id }: { id: string }) {
   const { steps, failure: stepsFailure } = useSteps(encodeURIComponent(id));
   useLiveText(run, resource.reload);
   const title = run ? titleOf(run) : "";
+  const [{ compare }] = useQuery();
+  const short = shortenId(run?.id ?? id);
   const heading = (
     <>
       <a class="crumb" href={LIST}>
         {t("page.runs")}
       </a>{" "}
       <span class="crumb">/</span>{" "}
-      <Outside text={title === "" ? t("run.name", shortenId(id)) : title} cut />
+      <Outside text={title === "" ? t("run.name", short) : title} cut />
     </>
   );
   return (
     <Page
       title="page.runs"
       heading={heading}
-      says={run ? shortenId(run.id) : undefined}
-      command={writeCommand("runs", "show", shortenId(run?.id ?? id))}
+      says={run ? short : undefined}
+      command={
+        compare === undefined
+          ? writeCommand("runs", "show", short)
+          : writeCommand("runs", "compare", shortenId(compare), short)
+      }
       hints={HINTS}
       end={run && <Acts run={run} onChange={resource.reload} />}
       isFixed
     >
       {!run && failure && <Missing id={id} failure={failure} />}
-      {run && failure && <FailureNote what={t("run.name", shortenId(id))} failure={failure} />}
+      {run && failure && <FailureNote what={t("run.name", short)} failure={failure} />}
       {run && <Summary run={run} />}
       {stepsFailure && run && <FailureNote what={t("run.timeline")} failure={stepsFailure} />}
       {run && steps && <Panes run={run} steps={steps} />}
@@ -107,10 +113,7 @@ function Panes({ run, steps }: { run: ShownRun; steps: readonly StepItem[] }) {
   const chosen =
     (query.step !== undefined && findPiece(pieces, query.step)) || findDefault(pieces, run.status);
   usePieceKeys(run, pieces, chosen, () => pane.current?.focus());
-  const hrefOf = (key: string) => {
-    const view = query.view ? `&view=${encodeURIComponent(query.view)}` : "";
-    return `${LIST}/${run.id}?step=${key}${view}`;
-  };
+  const hrefOf = (key: string) => `?${new URLSearchParams({ ...query, step: key })}`;
   return (
     <div class="panes">
       <section class="wfp" aria-label={t("run.timeline")}>
@@ -122,7 +125,7 @@ function Panes({ run, steps }: { run: ShownRun; steps: readonly StepItem[] }) {
         <Waterfall pieces={pieces} chosen={chosen?.key} hrefOf={hrefOf} />
         <Legend hasFolds={createAxis(pieces).folds.length > 0} />
         <InputOutput run={run} />
-        {run.rerun_of !== null && <Comparison run={run} />}
+        <Comparison run={run} />
       </section>
       {chosen && <Detail key={chosen.key} run={run} piece={chosen} pane={pane} />}
     </div>
