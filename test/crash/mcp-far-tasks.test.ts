@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { copyData } from "../../scripts/prove/data-copy.ts";
 import { type Child, startProgram } from "../support/crash.ts";
+import { openSessionTaskPeer, says } from "../support/mcp-session-task-peer.ts";
 import { completed, openTaskPeer, working } from "../support/mcp-task-peer.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: replies of every shape.
@@ -14,8 +15,10 @@ type Json = any;
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-far-"));
 const template = join(root, "template");
 const peer = openTaskPeer();
+const sessionPeer = openSessionTaskPeer();
 afterAll(() => {
   peer[Symbol.dispose]();
+  sessionPeer[Symbol.dispose]();
   rmSync(root, { recursive: true, force: true });
 });
 
@@ -23,12 +26,14 @@ interface Server {
   child: Child;
   url: string;
 }
+const TOOLS = ["far_pay", "old_pay"];
 let key = "";
 let agent = "";
 
 async function serve(data: string, failPoint = ""): Promise<Server> {
-  const args = ["serve", "--json", "--port", "0", "--data", data, "--allow-egress", peer.host];
-  const child = startProgram(args, failPoint, { WADI_AGENTS__MCP: "true" });
+  const args = ["serve", "--json", "--port", "0", "--data", data];
+  const allowed = [peer, sessionPeer].flatMap(({ host }) => ["--allow-egress", host]);
+  const child = startProgram([...args, ...allowed], failPoint, { WADI_AGENTS__MCP: "true" });
   const started = JSON.parse((await child.next())!) as { url: string; key_file: string | null };
   if (started.key_file !== null) key = readFileSync(started.key_file, "utf8").trim();
   return { child, url: started.url };
@@ -44,9 +49,10 @@ async function ask({ url }: Server, method: string, path: string, body?: object)
 beforeAll(async () => {
   const server = await serve(template);
   await ask(server, "POST", "/v1/mcp/servers", { name: "far", url: peer.url, timeout_ms: 60_000 });
-  await ask(server, "PATCH", "/v1/tools/far_pay", { risk: "write" });
+  await ask(server, "POST", "/v1/mcp/servers", { name: "old", url: sessionPeer.url });
+  for (const tool of TOOLS) await ask(server, "PATCH", `/v1/tools/${tool}`, { risk: "write" });
   const policy = { unattended_writes: true, on_unknown_outcome: "report" };
-  const about = { name: "Payer", system_prompt: "Pay.", tools: ["far_pay"], policy };
+  const about = { name: "Payer", system_prompt: "Pay.", tools: TOOLS, policy };
   ({ id: agent } = await ask(server, "POST", "/v1/agents", about));
   server.child.terminate();
   await server.child.ended;
@@ -100,6 +106,26 @@ test.each([
   // Neither a crash nor a stop is a reason to cancel.
   expect(peer.asked.slice(asked).every(isGet)).toBe(true);
   expect(new Set(peer.asked.slice(asked))).toEqual(new Set([`tasks/get task-${calls + 1}`]));
+  server.child.terminate();
+  await server.child.ended;
+});
+
+test("a task that belongs to a session outlives the process, which takes the session over", async () => {
+  const data = join(root, "session");
+  copyData(template, data);
+  const dying = await serve(data);
+  const { id } = await ask(dying, "POST", `/v1/agents/${agent}/runs`, {
+    input: { message: "!tool old_pay {}\n!next\n!say Done." },
+  });
+  await sessionPeer.came("tasks/get");
+  dying.child.kill();
+  expect((await dying.child.ended).signal).toBe("SIGKILL");
+  await sessionPeer.end("completed", says("Paid."));
+  const server = await serve(data);
+  const { run, results } = await readEnd(server, id);
+  expect(run).toMatchObject({ status: "succeeded", usage: { tool_calls: 1 } });
+  expect(results).toMatchObject([{ outcome: "ok", content: "Paid.", external: true }]);
+  expect(sessionPeer.calls).toHaveLength(1);
   server.child.terminate();
   await server.child.ended;
 });

@@ -21,7 +21,12 @@ export const makeServer = (name: string, fields: Partial<McpServerRow> = {}): Mc
 
 export const define = (name: string, fields: Partial<McpDefinition> = {}): McpDefinition => ({
   ...{ name, title: null, description: `Does ${name}.`, parameters: { type: "object" } },
-  ...{ tool: name.toUpperCase(), annotations: { readOnlyHint: true }, output_schema: null },
+  ...{
+    tool: name.toUpperCase(),
+    annotations: { readOnlyHint: true },
+    output_schema: null,
+    is_task: false,
+  },
   ...fields,
 });
 export const read = (...definitions: McpDefinition[]): ServerReading => ({

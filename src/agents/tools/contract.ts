@@ -27,6 +27,8 @@ export interface StoredOutput {
 /** A call that goes on at its server: every process that has the run asks for its end. */
 export interface RemoteTask {
   id: string;
+  /** The session with the server in which it began. */
+  session?: string | undefined;
   /** Wall time at which it is given up. */
   ends_at: number;
 }

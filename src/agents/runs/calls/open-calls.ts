@@ -56,12 +56,14 @@ export function withDecision(
 export interface StoredTask {
   tool_call_id: string;
   task_id: string;
+  session?: string | undefined;
   /** Time as text. */
   ends_at: string;
 }
 
 export function withTask(open: readonly OpenCall[], stored: StoredTask): OpenCall[] {
-  const task = { id: stored.task_id, ends_at: Date.parse(stored.ends_at) };
+  const { task_id: id, session } = stored;
+  const task = { id, session, ends_at: Date.parse(stored.ends_at) };
   return open.map((one) =>
     one.call.tool_call_id === stored.tool_call_id ? { call: one.call, status: "task", task } : one,
   );

@@ -153,7 +153,8 @@ class CallRound {
     const entry = this.#context.newEntry();
     for (const { call, task } of begun) {
       const ends_at = new Date(task.ends_at).toISOString();
-      const detail: StoredTask = { tool_call_id: call.tool_call_id, task_id: task.id, ends_at };
+      const { id: task_id, session } = task;
+      const detail: StoredTask = { tool_call_id: call.tool_call_id, task_id, session, ends_at };
       entry.addEvent("task_started", `The call of ${call.name} goes on as a task.`, detail);
     }
     await this.#context.write("note", entry);

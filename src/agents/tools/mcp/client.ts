@@ -11,8 +11,10 @@ const NO_METHOD = -32601;
 const REFUSALS_MAX = 16;
 
 export interface McpRequest {
-  method: "tools/call" | "tools/list" | "tasks/get" | "tasks/update" | "tasks/cancel";
+  method: "tools/call" | "tools/list" | `tasks/${"get" | "result" | "update" | "cancel"}`;
   params: JsonObject;
+  /** How long a task is kept that the call becomes at a server which wants to be asked for one. */
+  taskMs?: number | undefined;
   /** Headers beside those of the protocol. */
   headers?: Readonly<Record<string, string>>;
   /** Time for everything, the handshake included; nothing that a server sends prolongs it. */
@@ -35,7 +37,9 @@ export class McpClient {
   async request(target: McpTarget, request: McpRequest): Promise<McpReply> {
     const endAt = this.#wire.clock.monotonic() + request.timeoutMs;
     for (let isRetry = false; ; isRetry = true) {
-      const session = await this.#sessions.open(target, { endAt, signal: request.signal });
+      // A session that its server has forgotten is not taken over again.
+      const wanted = isRetry ? { ...target, adopted: undefined } : target;
+      const session = await this.#sessions.open(wanted, { endAt, signal: request.signal });
       if ("ok" in session) return session;
       const outcome = await this.#send(target, session, request, endAt);
       if (isRetry || !isForgotten(outcome, session)) return { ...outcome, session };
@@ -52,10 +56,12 @@ export class McpClient {
   async #send(
     target: McpTarget,
     session: Session,
-    { method, params, headers, signal, onNotification }: McpRequest,
+    { method, params: asked, taskMs, headers, signal, onNotification }: McpRequest,
     endAt: number,
   ): Promise<McpOutcome> {
     const { isStateless } = session;
+    const isTask = session.takesTasks && taskMs !== undefined;
+    const params = isTask ? { ...asked, task: { ttl: taskMs } } : asked;
     const own = isStateless
       ? writeStateless(method, params.name ?? params.taskId)
       : session.headers;

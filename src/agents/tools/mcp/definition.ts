@@ -22,6 +22,8 @@ export interface McpDefinition {
   tool: string;
   annotations: JsonObject;
   output_schema: JsonObject | null;
+  /** The tool runs as a task only, in revision 2025-11-25. */
+  is_task: boolean;
 }
 
 export interface ReadTools {
@@ -68,9 +70,6 @@ function readTool(listed: unknown, server: string): McpDefinition | string {
   if (!REMOTE_NAME.test(tool)) return "Its name has characters that no name may have.";
   const name = `${server}_${tool.toLowerCase().replaceAll(/[^a-z0-9_]/g, "_")}`;
   if (!isToolName(name)) return `Its name here would be longer than 64 characters: ${name}.`;
-  if (isObject(execution) && execution.taskSupport === "required") {
-    return "It runs as a task only, which is not supported.";
-  }
   if (!isObject(inputSchema)) return "It has no schema of its arguments.";
   const hints = isObject(annotations) ? annotations : {};
   const text = typeof listed.description === "string" ? clean(listed.description) : "";
@@ -83,6 +82,7 @@ function readTool(listed: unknown, server: string): McpDefinition | string {
     tool,
     annotations: boundAnnotations(hints),
     output_schema: isObject(outputSchema) ? rewriteSchema(outputSchema) : null,
+    is_task: isObject(execution) && execution.taskSupport === "required",
   };
 }
 

@@ -35,6 +35,7 @@ function listDifferences(before: ToolRevisionRow, after: ToolRevisionRow): ToolD
   const select = ({ title, description, parameters, endpoint, mcp }: ToolRevisionRow) => ({
     ...{ title, description, parameters, endpoint },
     ...{ tool: mcp!.tool, annotations: mcp!.annotations, output_schema: mcp!.output_schema },
+    is_task: mcp!.is_task === true,
   });
   const [one, other] = [select(before), select(after)];
   return (Object.keys(one) as (keyof typeof one)[]).flatMap((field) => {

@@ -14,6 +14,9 @@ export const McpOrigin = Type.Object({
       Type.Object({}, { description: "JSON Schema of structured results; null: it has none." }),
     ),
   ),
+  is_task: Type.Optional(
+    Type.Literal(true, { description: "It runs as a task only, in revision 2025-11-25." }),
+  ),
 });
 export type McpOrigin = Static<typeof McpOrigin>;
 

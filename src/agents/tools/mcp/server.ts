@@ -51,8 +51,11 @@ export const McpServerList = Resource(
 export const ToolDifference = Type.Object(
   {
     field: oneOf(
-      ["title", "description", "parameters", "annotations", "output_schema", "endpoint", "tool"],
-      "What differs.",
+      [
+        ...["title", "description", "parameters", "annotations", "output_schema"],
+        ...["endpoint", "tool", "is_task"],
+      ] as const,
+      "What differs; `is_task`: it runs as a task only.",
     ),
     before: Type.String({ description: "As it was accepted: a text, or JSON." }),
     after: Type.String({ description: "As it is now: a text, or JSON." }),

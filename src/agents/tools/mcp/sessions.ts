@@ -1,6 +1,6 @@
 // Sessions with MCP servers: which revision a server speaks, the handshake, and when it is over.
 import type { Cancel } from "../../../platform/clock.ts";
-import { isObject } from "../../../platform/json.ts";
+import { isObject, readObject } from "../../../platform/json.ts";
 import { SizeCache } from "../../../platform/size-cache.ts";
 import { SESSION_REVISIONS, STATELESS_REVISION } from "./messages.ts";
 import type { McpFailure } from "./transport.ts";
@@ -25,6 +25,8 @@ const TITLE_CHARACTERS_MAX = 128;
 export interface Session {
   revision: string;
   isStateless: boolean;
+  /** Takes calls as tasks where the request asks for that. */
+  takesTasks: boolean;
   id: string | null;
   /** The name that the server gives itself; null: it gives none. */
   title: string | null;
@@ -89,7 +91,10 @@ export class Sessions {
   async #begin(target: McpTarget, budget: Budget): Promise<Session | McpFailure> {
     const known = this.#revisions.get(target.url) || null;
     let session: Session | McpFailure | null = null;
-    if (known === STATELESS_REVISION) session = makeSession(STATELESS_REVISION);
+    const [newest] = SESSION_REVISIONS;
+    // Only that revision has tasks, for which sessions are taken over.
+    if (target.adopted) session = takeTasks(makeSession(newest!, target.adopted));
+    else if (known === STATELESS_REVISION) session = makeSession(STATELESS_REVISION);
     else if (known === null) session = await this.#discover(target, budget);
     session ??= await this.#initialize(target, budget);
     if (!("ok" in session)) this.#revisions.set(target.url, session.revision, target.url.length);
@@ -123,17 +128,22 @@ export class Sessions {
     const { result, error } = outcome.answer;
     // The server's own words could reach a model, which would not know that they are outside text.
     if (!result) return fail(`The server refused the handshake (${error!.code}).`);
-    const { protocolVersion, serverInfo } = result;
+    const { protocolVersion, serverInfo, capabilities } = result;
     const revision = SESSION_REVISIONS.find((one) => one === protocolVersion);
     if (!revision) return fail("The server speaks no revision of the protocol that is known here.");
     const id = outcome.header("mcp-session-id");
     if (id !== null && !SESSION_ID.test(id)) return fail("The server's session id is invalid.");
-    const session = makeSession(revision, id, serverInfo);
+    const { requests } = readObject(readObject(capabilities).tasks);
+    const { call } = readObject(readObject(requests).tools);
+    const made = makeSession(revision, id, serverInfo);
+    const session = revision === newest && isObject(call) ? takeTasks(made) : made;
     const message = { method: "notifications/initialized" };
     const failure = await this.#wire.note(target, session.headers, message, budget);
     return failure ? unsent(failure) : session;
   }
 }
+
+const takeTasks = (session: Session): Session => ({ ...session, takesTasks: true });
 
 function makeSession(revision: string, id: string | null = null, info: unknown = null): Session {
   const isStateless = revision === STATELESS_REVISION;
@@ -143,7 +153,8 @@ function makeSession(revision: string, id: string | null = null, info: unknown =
     "mcp-protocol-version": revision,
     ...(id !== null && { "mcp-session-id": id }),
   };
-  return { revision, isStateless, id, title, headers: isStateless ? {} : headers };
+  const own = { takesTasks: false, headers: isStateless ? {} : headers };
+  return { revision, isStateless, id, title, ...own };
 }
 
 /** The server cannot be used now, whichever revision it speaks. */

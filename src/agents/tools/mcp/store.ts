@@ -193,7 +193,8 @@ function makeRevision(
   definition: McpDefinition,
   now: number,
 ): StoredRevision & { mcp: NonNullable<StoredRevision["mcp"]> } {
-  const { name, title, description, parameters, tool, annotations, output_schema } = definition;
+  const { name, title, description, parameters, is_task } = definition;
+  const { tool, annotations, output_schema } = definition;
   return {
     account_id,
     ...{ name, revision: 1, title, description, parameters },
@@ -201,7 +202,7 @@ function makeRevision(
     risk: "irreversible",
     ...{ endpoint: url, connection_id, timeout_ms, external_content: true, idempotent: false },
     created_at: now,
-    mcp: { server_id: id, tool, annotations, output_schema },
+    mcp: { server_id: id, tool, annotations, output_schema, ...(is_task && { is_task }) },
   };
 }
 

@@ -2,7 +2,7 @@
 import { type Clock, wait } from "../../../platform/clock.ts";
 import { isObject, type JsonObject, readObject } from "../../../platform/json.ts";
 import type { RemoteTask } from "../contract.ts";
-import type { McpClient } from "./client.ts";
+import type { McpClient, McpReply, McpRequest } from "./client.ts";
 import type { McpFailure, McpOutcome } from "./transport.ts";
 import type { McpTarget } from "./wire.ts";
 
@@ -12,6 +12,8 @@ const POLL_MS = { least: 500, usual: 2_000, most: 15_000 };
 const ASK_MS = 5_000;
 /** Requests of a task for input that are declined; one more ends it. */
 const DECLINES_MAX = 16;
+/** Ends that have a result, which sessions are asked for. */
+const RESULTS: ReadonlySet<unknown> = new Set(["completed", "failed"]);
 const TASK_ID = /^[!-~]{1,256}$/;
 
 export interface TaskDeps {
@@ -28,12 +30,17 @@ export interface TaskWatch {
   signal: AbortSignal;
 }
 
-export const isTask = ({ resultType }: JsonObject): boolean => resultType === "task";
+/** The task that a call has become; null: it is no task. */
+export function findTask(reply: McpReply, isAsked: boolean): JsonObject | null {
+  const { result } = reply.ok ? reply.answer : {};
+  if (result?.resultType === "task") return result;
+  return isAsked && reply.session?.takesTasks && isObject(result?.task) ? result.task : null;
+}
 
-/** The id of a task that a call has become; null: it has none that can be kept. */
-export function readTaskId({ taskId }: JsonObject, secret: string | null): string | null {
-  const isId = typeof taskId === "string" && TASK_ID.test(taskId);
-  return isId && !(secret !== null && taskId.includes(secret)) ? taskId : null;
+/** The id of a task that a call has become, or of its session; null: none that can be kept. */
+export function readTaskId(id: unknown, secret: string | null): string | null {
+  const isId = typeof id === "string" && TASK_ID.test(id);
+  return isId && !(secret !== null && id.includes(secret)) ? id : null;
 }
 
 export function failTask(message: string, code: McpFailure["code"] = "no_answer"): McpFailure {
@@ -62,7 +69,7 @@ export async function followTask(
   { task, isResumed, endAt, signal }: TaskWatch,
 ): Promise<McpOutcome> {
   const { client, clock } = deps;
-  const ask = (method: "tasks/get" | "tasks/update", more: JsonObject = {}) => {
+  const ask = (method: McpRequest["method"], more: JsonObject = {}) => {
     const timeoutMs = Math.max(1, Math.min(endAt - clock.monotonic(), ASK_MS));
     const params = { taskId: task.id, ...more };
     return client.request(target, { method, params, timeoutMs, signal });
@@ -85,9 +92,19 @@ export async function followTask(
     const { result, error } = reply.answer;
     if (!result) return failTask(`The server refused to show the task (${error!.code}).`);
     if (result.taskId !== task.id) return giveUp("The server showed another task.");
-    pollMs = boundPoll(result.pollIntervalMs);
+    pollMs = boundPoll(result.pollIntervalMs ?? result.pollInterval);
     if (result.status === "working") continue;
-    if (result.status !== "input_required") return readEnd(result, reply);
+    const isOver = result.status !== "input_required";
+    if (reply.session?.isStateless === false) {
+      // A person answers elsewhere, since none can be asked here.
+      if (!isOver) continue;
+      if (!RESULTS.has(result.status)) return readEnd(result, reply);
+      const end = await ask("tasks/result");
+      if (findTask(end, true)) return giveUp("The task ended in another task.");
+      if (end.ok || end.code === "too_long") return end;
+      continue;
+    }
+    if (isOver) return readEnd(result, reply);
     const inputResponses = declineAll(result);
     if (!inputResponses || declines === DECLINES_MAX) {
       return giveUp("The task asked for what agents do not give, and was cancelled.");

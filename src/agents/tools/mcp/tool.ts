@@ -6,6 +6,7 @@ import { shorten } from "../../../platform/text.ts";
 import { type OpenCredentials, writeSecret } from "../connections/connections.ts";
 import {
   failure,
+  type RemoteTask,
   type Tool,
   type ToolOutcome,
   type ToolResult,
@@ -17,13 +18,15 @@ import { describeCallable, type StoredRevision } from "../revision.ts";
 import type { McpClient } from "./client.ts";
 import type { McpOrigin } from "./origin.ts";
 import { findOutputProblem, writeContent } from "./result.ts";
-import { cancelTask, endOfTask, failTask, followTask, isTask, readTaskId } from "./tasks.ts";
+import { cancelTask, endOfTask, failTask, findTask, followTask, readTaskId } from "./tasks.ts";
 import type { McpFailure, McpOutcome } from "./transport.ts";
 import { type McpTarget, writeParameters } from "./wire.ts";
 
 /** Refusals that contradict the stored definition: an unknown tool, or other parameters. */
 const CONTRADICTIONS: readonly number[] = [-32601, -32602];
 
+/** Time for which the result of a task is to be kept, since this process may stop meanwhile. */
+const TASK_KEPT_MS = 3_600_000;
 /** Part of a call's time that is left to cancel its task. */
 const CANCEL_MS = 500;
 
@@ -54,7 +57,7 @@ export function createMcpTool(revision: McpRevision, deps: McpToolDeps): Tool {
     ...(revision.risk !== "read" && { sends: { isIdempotent: false } }),
     run: (use) => callTool(revision, deps, use),
     async cancelTask(task) {
-      const opened = await openTool(revision, deps, task.id);
+      const opened = await openTool(revision, deps, task.id, task);
       if (!("problem" in opened)) await cancelTask(deps, opened.target, task);
     },
   };
@@ -64,11 +67,13 @@ async function openTool(
   { account_id, endpoint: url, connection_id }: McpRevision,
   deps: McpToolDeps,
   session: string,
+  task?: RemoteTask,
 ): Promise<OpenedTarget | { problem: string }> {
   const opened = await openTarget({ url, account_id, connection_id }, deps);
   if ("problem" in opened) return opened;
   const { target, secret } = opened;
-  return { target: { ...target, session: `${target.session} ${session}` }, secret };
+  const own = { session: `${target.session} ${session}`, adopted: task?.session };
+  return { target: { ...target, ...own }, secret };
 }
 
 async function callTool(
@@ -77,7 +82,7 @@ async function callTool(
   use: ToolUse,
 ): Promise<ToolResult> {
   const { account_id, endpoint, mcp } = revision;
-  const opened = await openTool(revision, deps, use.run?.id ?? use.tool_call_id);
+  const opened = await openTool(revision, deps, use.run?.id ?? use.tool_call_id, use.task);
   if ("problem" in opened) return failure(`Nothing was sent: ${opened.problem}`);
   const { secret } = opened;
   const about = { server_id: mcp.server_id, account_id };
@@ -127,14 +132,15 @@ async function sendCall(
       _meta: { "idempotency-key": tool_call_id },
     },
     headers: { ...writeParameters(parameters, use.arguments), "idempotency-key": tool_call_id },
-    timeoutMs: timeout_ms,
-    signal,
-    onNotification,
+    ...(mcp.is_task && { taskMs: timeout_ms + TASK_KEPT_MS }),
+    ...{ timeoutMs: timeout_ms, signal, onNotification },
   });
-  if (!reply.ok || !reply.answer.result || !isTask(reply.answer.result)) return reply;
-  const id = readTaskId(reply.answer.result, secret);
+  const begun = findTask(reply, mcp.is_task === true);
+  if (!begun) return reply;
+  const id = readTaskId(begun.taskId, secret);
   if (id === null) return failTask("The server's task has no id that can be kept.");
-  const task = { id, ends_at: use.now() + endAt - clock.monotonic() };
+  const session = readTaskId(reply.session?.id, secret) ?? undefined;
+  const task = { id, session, ends_at: use.now() + endAt - clock.monotonic() };
   await use.keepTask?.(task);
   return followTask(deps, target, { task, isResumed: false, endAt, signal });
 }

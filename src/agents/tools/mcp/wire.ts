@@ -18,6 +18,8 @@ export const TASKS = `${META}tasks`;
 export interface McpTarget {
   /** Requests of the same name share a session: those of one run, over one connection. */
   session: string;
+  /** Id of a session that another process began with the server. */
+  adopted?: string | undefined;
   url: string;
   /** Headers of the connection. */
   headers: Readonly<Record<string, string>>;
