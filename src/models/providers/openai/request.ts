@@ -81,7 +81,9 @@ function writeTools({ tools, tool_choice }: ModelRequest, { tool_choice_by_name 
   if (typeof tool_choice !== "object" || tool_choice_by_name) return { tools, tool_choice };
   // A server that ignores a choice by name gets no other tool to choose.
   const { name } = tool_choice.function;
-  return { tools: tools.filter((tool) => tool.function.name === name), tool_choice: "required" };
+  const chosen = tools.filter((tool) => tool.function.name === name);
+  // A choice by name means one call; llama.cpp would let the model repeat it.
+  return { tools: chosen, tool_choice: "required", parallel_tool_calls: false };
 }
 
 /** llama-cpp-python refuses null; vLLM, SGLang and llama.cpp make an empty text of it. */

@@ -87,14 +87,14 @@ describe("the request", () => {
     ]);
   });
 
-  test("offers only the chosen tool to a server that ignores a choice by name", async () => {
+  test("offers only the chosen tool, for one call, to a server that ignores a choice by name", async () => {
     const OTHER = { type: "function", function: { name: "sub" } } as const;
     const replica = connectReplica(() => answerText("Hello"), { tool_choice_by_name: false });
     const named = { type: "function", function: { name: "add" } } as const;
     await replica.ask({ tools: [TOOL, OTHER], tool_choice: named }).completion;
     await replica.ask({ tools: [TOOL, OTHER], tool_choice: "auto" }).completion;
     expect(replica.sent.map(({ body }) => body)).toEqual([
-      { ...base, tools: [TOOL], tool_choice: "required" },
+      { ...base, tools: [TOOL], tool_choice: "required", parallel_tool_calls: false },
       { ...base, tools: [TOOL, OTHER], tool_choice: "auto" },
     ]);
   });
