@@ -22,6 +22,7 @@ const PACKED_LIBRARIES = [
   join(root, "src/agents/tools/json-schema/library.ts"),
   join(root, "src/platform/metrics-library.ts"),
   join(root, "src/counters/shared-counters.ts"),
+  join(root, "src/agents/runs/events/shared-live.ts"),
 ];
 
 export interface Build {

@@ -22,6 +22,7 @@ import { RunEngine } from "./runs/engine.ts";
 import type { LiveSnapshot } from "./runs/events/frames.ts";
 import { LiveRuns } from "./runs/events/live.ts";
 import { openEventRoute } from "./runs/events/routes.ts";
+import { shareLive } from "./runs/events/share-live.ts";
 import { RunStreams } from "./runs/events/streams.ts";
 import { openRoundRoutes } from "./runs/round-routes.ts";
 import { openRunRoutes } from "./runs/routes.ts";
@@ -113,9 +114,11 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
     findVersion,
     openToolset: createToolsets({ ...toolsDeps, createTool }),
   });
+  const url = deps.settings().server.valkey;
+  const shared = shareLive({ url, database, id: deps.ids.uuid(), live, log });
   return {
     prepareRun: (...run) => starter.prepare(...run),
-    services: [new ApprovalExpiry(deps, runs), refresher, engine, evaluations],
+    services: [new ApprovalExpiry(deps, runs), refresher, engine, evaluations, ...shared],
     pages: createMcpPages(deps),
     listening: [streams, waits, mcpWaits],
     drain: () => engine.drain(),

@@ -1,7 +1,8 @@
 // Tells one event stream of replies under way: each piece, or a snapshot where it is behind.
 import { guardCallback } from "../../../platform/error-boundary.ts";
+import type { AssistantData, StepRow } from "../step.ts";
 import { snapshotFrame } from "./frames.ts";
-import type { LiveFollower, LiveReply } from "./live.ts";
+import type { FollowedReply, LiveFollower } from "./live.ts";
 
 /** Maximum unread bytes of a client that gets each piece; a slower one gets a snapshot later. */
 const UNREAD_BYTES_MAX = 64 * 1024;
@@ -14,12 +15,14 @@ interface LiveStream {
 export class LiveReader implements LiveFollower {
   readonly #stream: LiveStream;
   /** The newest reply: that of an execution which lost the run may end only after its begin. */
-  #reply: LiveReply | null = null;
+  #reply: FollowedReply | null = null;
   /** Number of the last step that the stream has been sent. */
   #seq: number;
   /** Round of the last frame; null before the first of this stream. */
   #round: number | null = null;
   #needsSnapshot = true;
+  /** Reply of which the client may lack the end. */
+  #partial: FollowedReply | null = null;
   /** Gets each piece, since it has all pieces before. */
   #isLive = false;
 
@@ -37,13 +40,38 @@ export class LiveReader implements LiveFollower {
     };
   }
 
+  /**
+   * The stream is about to be sent these steps. One may come before the last pieces of its reply,
+   * which another process sends another way, or no more. Then it tells them.
+   */
+  complete(steps: readonly StepRow[]): void {
+    const partial = this.#partial;
+    const own =
+      partial &&
+      steps.find(({ kind, round, seq }) => {
+        return kind === "assistant" && round === partial.round && seq > partial.after_seq;
+      });
+    if (own) {
+      const { content, tool_calls } = own.data as AssistantData;
+      const whole = { ...partial.read(), text: content ?? "", tool_calls };
+      void this.#stream.pass(snapshotFrame(whole));
+      this.#partial = null;
+    }
+    const reply = this.#reply;
+    if (!reply || !steps.some(({ seq }) => seq > reply.after_seq)) return;
+    this.#reply = null;
+    this.#isLive = false;
+  }
+
   /** The stream has been sent the steps up to `seq`. */
   advance(seq: number): void {
     this.#seq = seq;
     if (this.#reply && !this.#isLive) this.#catchUp();
   }
 
-  onBegin(reply: LiveReply): void {
+  onBegin(reply: FollowedReply): void {
+    // Pieces of a reply never come behind its step.
+    if (this.#seq > reply.after_seq) return;
     this.#reply = reply;
     this.#isLive = false;
     // A client may hold text of a round from an earlier attempt, or from an earlier stream.
@@ -51,7 +79,7 @@ export class LiveReader implements LiveFollower {
     this.#catchUp();
   }
 
-  onPiece(reply: LiveReply, frame: string): void {
+  onPiece(reply: FollowedReply, frame: string): void {
     if (reply !== this.#reply) return;
     if (!this.#isLive) {
       this.#catchUp();
@@ -61,10 +89,11 @@ export class LiveReader implements LiveFollower {
     if (this.#isLive) void this.#stream.pass(frame);
   }
 
-  onEnd(reply: LiveReply, isWhole: boolean): void {
+  onEnd(reply: FollowedReply, isWhole: boolean): void {
     if (reply !== this.#reply) return;
     // Pieces come before the step of their reply, and never after it.
     if (isWhole && !this.#isLive) this.#catchUp(Number.POSITIVE_INFINITY);
+    if (isWhole && this.#isLive) this.#partial = null;
     this.#reply = null;
     this.#isLive = false;
   }
@@ -77,6 +106,7 @@ export class LiveReader implements LiveFollower {
     const isNeeded = this.#needsSnapshot || snapshot.index > 0;
     if (isNeeded) void this.#stream.pass(snapshotFrame(snapshot));
     this.#round = reply.round;
+    this.#partial = reply;
     this.#needsSnapshot = false;
     this.#isLive = true;
   }

@@ -10,11 +10,26 @@ const UNFOLLOWED_MAX = 3;
 /** Maximum keys whose unfollowed runs are counted. */
 const KEYS_MAX = 10_000;
 
+/** A reply of this process, or of another one. */
+export interface FollowedReply {
+  readonly round: number;
+  /** Number of the last step before it. */
+  readonly after_seq: number;
+  read(): LiveSnapshot;
+}
+
 export interface LiveFollower {
-  onBegin(reply: LiveReply): void;
-  onPiece(reply: LiveReply, frame: string): void;
+  onBegin(reply: FollowedReply): void;
+  onPiece(reply: FollowedReply, frame: string, piece: LivePiece): void;
   /** `isWhole`: the reply is complete; otherwise the round may be tried again. */
-  onEnd(reply: LiveReply, isWhole: boolean): void;
+  onEnd(reply: FollowedReply, isWhole: boolean): void;
+}
+
+/** The replies of other processes. */
+export interface OtherReplies {
+  follow(run_id: string, follower: LiveFollower): () => void;
+  /** Asks for the run for some seconds, and returns what is known of its reply by now. */
+  read(run_id: string): LiveSnapshot | undefined;
 }
 
 interface LiveRun {
@@ -31,12 +46,16 @@ export class LiveRuns {
   readonly #runs = new Map<string, LiveRun>();
   /** Counts ended runs that were unfollowed, by their key, since the last one that was followed. */
   readonly #unfollowed = new Map<string, number>();
+  /** Absent where this process is the only one. */
+  others: OtherReplies | undefined;
 
   /** Begins a reply of the run; the caller ends it. */
   begin(row: RunRow): LiveReply {
     const run = this.#open(row.id);
     run.isExecuting = true;
     run.key_id = row.trigger_kind === "manual" ? row.started_by_key_id : null;
+    // One who follows from another process may have come first.
+    if (run.followers.size > 0) this.expect(run.key_id);
     run.reply = new LiveReply(row, run.wasFollowed || this.#mayBeFollowed(run), run.followers);
     for (const follower of run.followers) follower.onBegin(run.reply);
     return run.reply;
@@ -51,10 +70,25 @@ export class LiveRuns {
     this.#forgetUnused(run_id, run);
   }
 
-  /** Tells of every reply of the run in this process; the returned function ends that. */
+  isExecuting(run_id: string): boolean {
+    return this.#runs.get(run_id)?.isExecuting === true;
+  }
+
+  /** Tells of every reply of the run; the returned function ends that. */
   follow(run_id: string, follower: LiveFollower): () => void {
+    const leave = this.attach(run_id, follower);
+    const leaveOthers = this.others?.follow(run_id, follower);
+    return () => {
+      leave();
+      leaveOthers?.();
+    };
+  }
+
+  /** Tells of every reply of the run in this process. */
+  attach(run_id: string, follower: LiveFollower): () => void {
     const run = this.#open(run_id);
     run.wasFollowed = true;
+    this.expect(run.key_id);
     run.followers.add(follower);
     if (run.reply && !run.reply.isOver) {
       run.reply.tellFollowers();
@@ -68,12 +102,12 @@ export class LiveRuns {
   }
 
   /**
-   * Reads the reply under way; undefined where this process asks no model for the run. Who reads
+   * Reads the reply under way; undefined where no model is known to be asked for the run. Who reads
    * follows, too: later replies come in pieces.
    */
   read(run_id: string): LiveSnapshot | undefined {
     const run = this.#runs.get(run_id);
-    if (!run) return undefined;
+    if (!run?.isExecuting) return this.others?.read(run_id);
     run.wasFollowed = true;
     this.expect(run.key_id);
     return run.reply && !run.reply.isOver ? run.reply.read() : undefined;
@@ -116,9 +150,8 @@ export class LiveRuns {
 }
 
 /** One reply of a model; without followers a piece costs no more than the look at `onPiece`. */
-export class LiveReply implements ReplyWatch {
+export class LiveReply implements ReplyWatch, FollowedReply {
   readonly round: number;
-  /** Number of the last step before it. */
   readonly after_seq: number;
   readonly wantsPieces: boolean;
   onPiece: ReplyWatch["onPiece"] = null;
@@ -190,6 +223,6 @@ export class LiveReply implements ReplyWatch {
 
   #send(piece: LivePiece): void {
     const frame = deltaFrame(this.round, piece);
-    for (const follower of this.#followers) follower.onPiece(this, frame);
+    for (const follower of this.#followers) follower.onPiece(this, frame, piece);
   }
 }

@@ -103,8 +103,9 @@ export class RunStreams implements Service {
     }
     const tail = this.#findTail(run.id);
     const reader = hasDeltas ? new LiveReader(stream, run.last_seq) : null;
-    const pass = (frames: string) => {
+    const pass: Listener["pass"] = (frames, steps) => {
       if (stream.events.countUnread() > UNREAD_BYTES_MAX) return stream.end();
+      reader?.complete(steps);
       void stream.pass(frames);
       reader?.advance(listener.position.seq);
     };

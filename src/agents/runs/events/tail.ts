@@ -11,7 +11,8 @@ export const STEPS_AT_ONCE = 100;
 
 export interface Listener {
   position: StreamPosition;
-  pass(frames: string): void;
+  /** `steps`: those of which the frames tell, and maybe some before. */
+  pass(frames: string, steps: readonly StepRow[]): void;
   end(): void;
 }
 
@@ -107,7 +108,7 @@ export class Tail {
       news.set(position, frames);
       // Listeners share the object, so that their next frames are written once.
       listener.position = reached;
-      if (frames !== "") listener.pass(frames);
+      if (frames !== "") listener.pass(frames, steps);
     }
   }
 
@@ -115,7 +116,7 @@ export class Tail {
     const run = await this.#options.runs.find(this.#options.run_id, null);
     const frames = run && endFrame(run);
     for (const listener of present) {
-      if (frames) listener.pass(frames);
+      if (frames) listener.pass(frames, []);
       listener.end();
     }
   }
