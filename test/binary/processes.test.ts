@@ -124,6 +124,8 @@ else {
       // A run that it starts is executed by the other.
       const fresh = await startRun(one, "!say Other\n!delay 500ms");
       await followRun(two, fresh, '"status":"running"', one.key);
+      // The one that does not execute it tells of the reply under way, too.
+      await followRun(one, fresh, '"type":"message.snapshot"', one.key, "?deltas=true");
       expect((await list(run(cluster))).map(({ state, runs }) => [state, runs])).toEqual([
         ["drained", 0],
         ["serving", 1],

@@ -7,8 +7,9 @@ export async function followRun(
   id: string,
   shown: string,
   key?: string,
+  query = "",
 ): Promise<void> {
-  const reply = await server.ask("GET", `/v1/runs/${id}/events`, { key });
+  const reply = await server.ask("GET", `/v1/runs/${id}/events${query}`, { key });
   const reader = reply.body!.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   while (!text.includes(shown)) {
