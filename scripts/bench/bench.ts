@@ -9,6 +9,7 @@ import { benchGateway } from "./gateway.ts";
 import { benchGuard } from "./guard.ts";
 import { benchHook } from "./hook.ts";
 import { benchIdle } from "./idle.ts";
+import { benchLive } from "./live.ts";
 import { drawTable, type Report, writeSpread } from "./measure.ts";
 import { benchPeers } from "./peers.ts";
 import { benchPostgres } from "./postgres.ts";
@@ -35,6 +36,7 @@ const benches: Record<string, (rounds: number, programs: string[]) => Promise<Re
   sweep: benchSweep,
   hook: benchHook,
   webhooks: benchWebhooks,
+  live: benchLive,
   console: benchConsole,
   guard: benchGuard,
   peers: benchPeers,
