@@ -241,6 +241,16 @@ test("the log is read since a time or a duration before now", async () => {
   await close();
 });
 
+test("an entry has the beginning of a long failure", async () => {
+  const { admin, list, close } = await openLog();
+  const begun = { actor: ACTOR, operation: "test", target: null, before: null };
+  await (await admin.audit.begin(begun)).fail(new Error("x".repeat(502)));
+  await (await admin.audit.begin(begun)).fail(new Error("y".repeat(500)));
+  const errors = (await list()).map(({ error }) => error);
+  expect(errors.toSorted()).toEqual([`${"x".repeat(500)}…`, "y".repeat(500)]);
+  await close();
+});
+
 test("old entries are deleted where the settings say so", async () => {
   const { admin, clock, database, list, close } = await openLog();
   await perform(admin, accountOperations.create, { name: "one" }, ACTOR);

@@ -2,7 +2,9 @@
 import { expect, test } from "bun:test";
 import { hashSecret } from "../../src/access/index.ts";
 import { perform, sessionOperations } from "../../src/admin/index.ts";
+import { noteLastSeen } from "../../src/admin/last-seen.ts";
 import { createSessionSweeps } from "../../src/admin/sessions.ts";
+import { DatabaseUnavailable } from "../../src/database/index.ts";
 import { openFixture } from "./fixture.ts";
 
 const USER = { kind: "user", name: "root", via: "command line" } as const;
@@ -99,6 +101,9 @@ test("a link begins one session, for 30 minutes", async () => {
   await clock.advance(30 * MINUTE_MS - 1);
   const kind = async (one: string) => (await admin.sessions.signIn(one, CLIENT)).kind;
   expect([await kind(token), await kind(token)]).toEqual(["ok", "used"]);
+  // A link that is known to be used begins nothing that the audit log has.
+  const operation = "console sign-in";
+  expect(await admin.audit.list({ operation, limit: 9 })).toHaveLength(1);
   await clock.advance(1);
   expect([await kind(late.token), await kind("wadi_link_x")]).toEqual(["expired", "unknown"]);
   expect(await admin.sessions.list()).toHaveLength(1);
@@ -198,4 +203,19 @@ test("a sweep deletes sessions that are over, and links a day after their end", 
   await clock.advance(29 * DAY_MS);
   expect([await sweep(), await sweep(links)]).toEqual([1, 2]);
   await close();
+});
+
+test("the last request is noted once a minute, and only an absent database keeps it from that", async () => {
+  let notes = 0;
+  const see = (now: number, failure?: Error) =>
+    noteLastSeen({ seenAt: 0, now }, async () => {
+      notes += 1;
+      if (failure) throw failure;
+    });
+  await see(MINUTE_MS - 1);
+  expect(notes).toBe(0);
+  await see(MINUTE_MS);
+  await see(MINUTE_MS, new DatabaseUnavailable("away"));
+  expect(notes).toBe(2);
+  expect(see(MINUTE_MS, new Error("a bug"))).rejects.toThrow("a bug");
 });

@@ -119,3 +119,11 @@ test("agents.p5 agents.authentication.3 changed settings apply from the next req
   expect(await ask("/v1/agents", "b")).toBe(200);
   expect(await ask("/v1/agents", "b")).toBe("60");
 });
+
+test("at most 100,000 addresses of callers without a key are counted", () => {
+  const { addresses } = createTrial("").routers.limiters;
+  for (let n = 0; n < 100_000; n++) void addresses.claim(`a-${n}`);
+  expect(addresses.export()).toHaveLength(100_000);
+  void addresses.claim("another");
+  expect(addresses.export().length).toBeLessThan(100_000);
+});

@@ -189,15 +189,27 @@ describe("agents.does.trigger: a clock that is set", () => {
     expect(trial.lines).toEqual([]);
     await trial.pass(30 * MINUTE_MS);
     expect(await show(trial)).toEqual([...FIRED, "11-20T11:20 started"]);
+    await trial.shift(-1_001);
+    expect(trial.lines).toHaveLength(1);
   });
 
   test("back is followed by hundreds of triggers", async () => {
     const trial = await open("2026-11-20T10:59:30Z");
     const ids = Array.from({ length: 350 }, (_, n) => `t-${n}`);
     for (const id of ids) await trial.add(id, "0 * * * *");
-    await trial.start();
+    const written: number[] = [];
+    await trial.start({
+      wrap: (store) => ({
+        ...store,
+        realign(changes) {
+          written.push(changes.length);
+          return store.realign(changes);
+        },
+      }),
+    });
     await trial.shift(-HOUR_MS);
     await trial.pass(MINUTE_MS);
+    expect(written).toEqual([100, 100, 100, 50]);
     for (const id of ids) {
       expect((await trial.listFires(id)).map(showFire)).toEqual(["11-20T10:00 started"]);
     }

@@ -48,11 +48,17 @@ test("an instant fires up to a minute late, and counts as missed from then on", 
 test("instants that have passed are listed with their number, until all of them are missed", async () => {
   const next_fire_at = at("2026-11-20T06:30:00Z");
   const row = { ...DAILY, id: "t-1", name: "t", catch_up_seconds: null, updated_at: 0 };
-  const store = { listTimed: async () => [{ ...row, next_fire_at }] } as never;
+  const asked: unknown[] = [];
+  const listTimed = async (...given: unknown[]) => {
+    asked.push(given);
+    return [{ ...row, next_fire_at }];
+  };
+  const store = { listTimed } as never;
   const list = async (now: number) =>
     (await listOverdue(store, now)).map(({ instants, fires }) => [instants, fires]);
   const DAY_MS = 86_400_000;
   expect(await list(next_fire_at - 1)).toEqual([]);
+  expect(asked).toEqual([[{ next_fire_at: 0, id: "" }, 1_000]]);
   expect(await list(next_fire_at)).toEqual([[1, true]]);
   expect(await list(next_fire_at + DAY_MS)).toEqual([[2, true]]);
   expect(await list(next_fire_at + DAY_MS + 60_001)).toEqual([[2, false]]);

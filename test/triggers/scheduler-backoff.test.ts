@@ -42,3 +42,12 @@ test("the oldest failure is evicted beyond the maximum", () => {
   const has = ["t-0", "t-1", "t-2", "another"].map((id) => backoffs.has({ ...one, id }));
   expect(has).toEqual([true, false, true, true]);
 });
+
+test("a trigger that fails again is among those that failed last", () => {
+  const backoffs = new Backoffs(createManualClock());
+  const begin = (id: string) => backoffs.begin({ ...one, id });
+  for (let n = 0; n < 10_000; n++) begin(`t-${n}`);
+  for (const id of ["t-1", "another", "a third"]) begin(id);
+  const has = ["t-0", "t-1", "t-2"].map((id) => backoffs.has({ ...one, id }));
+  expect(has).toEqual([false, true, false]);
+});

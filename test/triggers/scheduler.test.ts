@@ -1,5 +1,6 @@
 // Tests fires by the clock: each instant of a schedule once, with any clocks and processes.
 import { afterEach, describe, expect, test } from "bun:test";
+import { installationStore } from "../../src/installation/index.ts";
 import { openTrial, showFire, type Trial } from "./trial.ts";
 
 const MINUTE_MS = 60_000;
@@ -68,6 +69,20 @@ describe("agents.does.trigger: a schedule", () => {
     process.isSkewed = false;
     await trial.pass(30_000);
     expect(await show(trial)).toEqual(["11-20T10:02 started -1"]);
+  });
+
+  test("fires as soon as the pause of its installation ends", async () => {
+    const trial = await open("2026-11-20T10:00:10Z");
+    const installation = trial.database.bind(installationStore);
+    const { id } = await installation.find();
+    await installation.adopt(id, null, trial.clock.now());
+    await trial.start();
+    await trial.add("t-1", "* * * * *");
+    await trial.pass(MINUTE_MS);
+    expect(await show(trial)).toEqual([]);
+    await installation.resume();
+    await trial.turn();
+    expect(await show(trial)).toEqual(["11-20T10:01 started"]);
   });
 
   test("is also found within half a minute without a notification", async () => {

@@ -107,6 +107,38 @@ describe("an approved call", () => {
     await verifyApprovals(trial, id);
   });
 
+  test("starts beside other calls also where the news of its decision was lost", async () => {
+    const held = Promise.withResolvers<void>();
+    const payments = createReceiver();
+    const look = makeSender("look", createReceiver(), { risk: "read" });
+    const slow: typeof look = {
+      ...look,
+      run: async (use) => {
+        await held.promise;
+        return look.run(use);
+      },
+    };
+    const pinned = pin([slow, makeSender("pay", payments, { risk: "irreversible" })], SHORT);
+    await open(script(call(["look", { n: 1 }], pay(1), pay(2))), pinned);
+    const idle = trial.listened();
+    const id = await trial.run();
+    const [first, second] = await trial.until(async () => {
+      const pending = await pendingOf(trial, id);
+      return pending.length === 2 && pending;
+    });
+    await trial.until(async () => trial.listened().length > idle.length);
+    await trial.lose(() => decide(trial, first!.id, "approved"));
+    await trial.until(async () => payments.arrivals.length === 1);
+    held.resolve();
+    await trial.reaches(id, "waiting_approval");
+    // A run that waits for people listens to nothing.
+    expect(trial.listened()).toEqual(idle);
+    await decide(trial, second!.id, "approved");
+    await trial.ended(id);
+    await trial.stop();
+    expect(trial.listened().filter((channel) => channel !== "approvals.due")).toEqual([]);
+  });
+
   test("joins the running calls, of which at most eight run at once", async () => {
     const receiver = createReceiver();
     const held = Promise.withResolvers<void>();

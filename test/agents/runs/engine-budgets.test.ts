@@ -112,13 +112,16 @@ describe("an exceeded budget ends a run as `budget_exceeded` with its own code",
     await verifyLog(trial, id);
   });
 
-  test("max_run_seconds may exceed the longest timer", async () => {
-    await open((_ask, signal) => untilAborted(signal), within({ max_run_seconds: 2_147_483_647 }));
-    const id = await trial.run();
-    await trial.until(async () => trial.asks.length === 1);
-    await trial.clock.advance(60_000);
-    expect(await trial.find(id)).toMatchObject({ status: "running" });
-  });
+  test.each([2_147_484, 2_147_483_647])(
+    "max_run_seconds may exceed the longest timer: %d",
+    async (max_run_seconds) => {
+      await open((_ask, signal) => untilAborted(signal), within({ max_run_seconds }));
+      const id = await trial.run();
+      await trial.until(async () => trial.asks.length === 1);
+      await trial.clock.advance(60_000);
+      expect(await trial.find(id)).toMatchObject({ status: "running" });
+    },
+  );
 });
 
 describe("the key that started a run", () => {

@@ -118,8 +118,8 @@ describe("an image that cannot be read ends the run before any model is asked", 
     expect(run).toMatchObject({ usage: { rounds: 0 }, cost: { total: 0 } });
   });
 
-  test("after three attempts where its server may come back", async () => {
-    const asked = await open(() => reply({ status: 503 }));
+  test.each([429, 500, 503])("after three attempts where its server answers %d", async (status) => {
+    const asked = await open(() => reply({ status }));
     const id = await trial.run("", asking(image(SIGN)));
     await trial.until(async () => asked.length === 1);
     await trial.clock.advance(1_000);

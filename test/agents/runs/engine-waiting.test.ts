@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { ANSWER_BEGIN } from "../../../src/agents/index.ts";
 import { LiveRuns } from "../../../src/agents/runs/events/live.ts";
 import { RunStreams } from "../../../src/agents/runs/events/streams.ts";
+import { UNWATCHED } from "../../../src/cluster/index.ts";
 import type { EventStream } from "../../../src/http/index.ts";
 import { readThreads } from "../../support/thread-reader.ts";
 import { createCut, createCutAt } from "./cut.ts";
@@ -33,6 +34,26 @@ const verify = async (trial: Trial, id: string) => {
   await verifyLog(trial, id);
   await verifyApprovals(trial, id);
 };
+
+test("the watchdog is told of a run only while it is executed", async () => {
+  const executed = new Set<string>();
+  const activity = {
+    ...UNWATCHED,
+    enter: (id: string) => void executed.add(id),
+    leave: (id: string) => void executed.delete(id),
+  };
+  const seen: string[][] = [];
+  const model: Model = (...asked) => {
+    seen.push([...executed]);
+    return script(call(pay(1)))(...asked);
+  };
+  const trial = await open(model, { ...openPayer(), activity });
+  const id = await begin(trial);
+  expect([...executed]).toEqual([]);
+  await decideAll(trial, id, "approved");
+  await trial.ended(id);
+  expect([seen, [...executed]]).toEqual([[[id], [id]], []]);
+});
 
 const ACTS = ["approved", "rejected", "expired", "cancelled"] as const;
 type Act = (typeof ACTS)[number];

@@ -177,7 +177,21 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     error: (message: string, fields: object) => void lines.push({ message, ...fields }),
   } as never;
   const { isShared = false } = options;
-  const seen: Database = { ...database, isShared, engine: isShared ? "postgres" : "memory" };
+  const listeners = new Map<symbol, Parameters<Database["listen"]>[1]>();
+  let isDeaf = false;
+  const seen: Database = {
+    ...database,
+    ...{ isShared, engine: isShared ? "postgres" : "memory" },
+    listen(channel, run) {
+      const name = Symbol(channel);
+      listeners.set(name, run);
+      const stop = database.listen(channel, (...news) => isDeaf || run(...news));
+      return () => {
+        listeners.delete(name);
+        stop();
+      };
+    },
+  };
   const process = new Process({
     database: { ...seen, bind: () => (options.wrapProcesses?.(processes) ?? processes) as never },
     ...{ clock, log },
@@ -281,6 +295,15 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     async endKey(key_id = KEY_ID) {
       callers.delete(key_id);
       await outside.end(key_id);
+    },
+    /** Channels that are listened to. */
+    listened: () => [...listeners.keys()].map((name) => name.description),
+    /** Loses what happens during the work, and tells only that something was lost. */
+    async lose(work: () => Promise<unknown>) {
+      isDeaf = true;
+      await work();
+      isDeaf = false;
+      for (const run of [...listeners.values()]) run(null, false);
     },
     /** Switches a tool like its owner, in any process. */
     switchTool: outside.switch,

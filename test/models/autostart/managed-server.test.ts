@@ -734,6 +734,7 @@ describe("an operator", () => {
     server.isHealthy = true;
     await call(1);
     server.stop = async () => {
+      expect([managed.startNow(), managed.stopNow()]).toEqual([false, false]);
       server.isHealthy = false;
       return null;
     };

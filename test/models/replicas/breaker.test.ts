@@ -194,6 +194,31 @@ test("any sign of life ends the silence, and closing resets everything", () => {
   expect([breaker.findSilence(), breaker.admits()]).toEqual([null, true]);
 });
 
+test("after a close the trial from before holds up no other", async () => {
+  const breaker = open();
+  breaker.note(fail(), 5);
+  await breaker.clock.advance(30_000);
+  breaker.begin();
+  expect(breaker.admits()).toBe(false);
+  breaker.close();
+  breaker.note(fail(), 5);
+  await breaker.clock.advance(30_000);
+  expect(breaker.admits()).toBe(true);
+});
+
+test("each opening lasts thirty seconds, and tells its own end alone", async () => {
+  const breaker = open();
+  breaker.note(fail(), 5);
+  await breaker.clock.advance(20_000);
+  breaker.close();
+  breaker.note(fail(), 5);
+  expect(breaker.clock.pending()).toBe(1);
+  await breaker.clock.advance(29_999);
+  expect(breaker.changes).toEqual([]);
+  await breaker.clock.advance(1);
+  expect(breaker.changes).toEqual([true]);
+});
+
 test("a failure among several trials opens it again, whatever the results of the others", async () => {
   const breaker = open();
   breaker.note(fail(), 5);

@@ -62,6 +62,8 @@ test("it is checked at the start and then every ten seconds, one check at a time
   start();
   await clock.advance(30_000);
   expect([state.looks, state.alive]).toEqual([4, 4]);
+  // Only the next check waits: a check that has ended leaves no time limit behind.
+  expect(clock.pending()).toBe(1);
   state.seen = "late";
   await clock.advance(14_999);
   expect(state.looks).toBe(5);

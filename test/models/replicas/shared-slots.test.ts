@@ -58,3 +58,26 @@ test("requests that wait go on when a process has died, and later ones wait for 
   expect([ended, inFlight()]).toEqual([6, 2]);
   replicas.stop();
 });
+
+test("stopped replicas follow no processes any more, and started ones once", () => {
+  let followed = 0;
+  const members = {
+    count: 1,
+    onChange() {
+      followed += 1;
+      return () => {
+        followed -= 1;
+      };
+    },
+  };
+  const log = { info() {}, warn() {}, error() {} };
+  const replicas = new Replicas([{ name: "host:1", server: null, check: null }], {
+    ...{ max_in_flight: 6, first_token_timeout_ms: 1_000, health_every_ms: 1_000, members, log },
+    clock: createManualClock(),
+  });
+  replicas.start();
+  replicas.start();
+  expect(followed).toBe(1);
+  replicas.stop();
+  expect(followed).toBe(0);
+});
