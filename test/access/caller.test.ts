@@ -1,6 +1,6 @@
 // Tests the path from an Authorization header to its caller.
 import { expect, test } from "bun:test";
-import { createFindCaller, createIdentify } from "../../src/access/caller.ts";
+import { createFindCaller, createIdentify, createIdentifyKey } from "../../src/access/caller.ts";
 import { hashSecret } from "../../src/access/credentials.ts";
 import type { FoundKey } from "../../src/access/store.ts";
 import type { ApiError } from "../../src/platform/errors.ts";
@@ -168,4 +168,22 @@ test("gateway.authentication.3 the id of a platform-internal key resolves to no 
   const internal = { ...key, kind: "internal" } as const;
   const find = createFindCaller({ findById: async () => internal }, createManualClock());
   expect(await find(key.id)).toBeUndefined();
+});
+
+test("a key that an operator sends requests as is looked up by its id, and has to be in force", async () => {
+  const identify = (found?: Partial<FoundKey>) => {
+    const clock = createManualClock();
+    const findById = async () => found && { ...key, ...found };
+    return createIdentifyKey(
+      { findById } as never,
+      clock,
+    )(key.id).then(
+      ({ key_id }) => key_id,
+      ({ code }: ApiError) => code,
+    );
+  };
+  expect(await identify({})).toBe(key.id);
+  for (const found of [undefined, { revoked_at: 1 }, { expires_at: 1 }]) {
+    expect(await identify(found)).toBe("invalid_api_key");
+  }
 });

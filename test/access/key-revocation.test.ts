@@ -32,11 +32,14 @@ test("work of an expired key ends within five seconds, and then polling stops", 
 test("every key is polled at once after a possibly lost notification", async () => {
   const clock = createManualClock();
   let announce: (id: string | null, isOwn: boolean) => void = () => {};
+  let isListening = true;
   const revocations = new KeyRevocations({
     database: {
       listen: (_, listener) => {
         announce = listener;
-        return () => {};
+        return () => {
+          isListening = false;
+        };
       },
     },
     findCaller: async () => undefined,
@@ -47,8 +50,9 @@ test("every key is polled at once after a possibly lost notification", async () 
   for (const key_id of ["k-1", "k-2"]) revocations.add(key_id, () => void ended.push(key_id));
   announce(null, false);
   await clock.advance(0);
-  expect(ended).toEqual(["k-1", "k-2"]);
+  expect([ended, isListening]).toEqual([["k-1", "k-2"], true]);
   revocations.stop();
+  expect(isListening).toBe(false);
 });
 
 test("polling goes on for the work that is left when that of another key ends", async () => {
@@ -73,5 +77,25 @@ test("polling goes on for the work that is left when that of another key ends", 
   mayCall = false;
   await clock.advance(5_000);
   expect(ended).toEqual(["k-2"]);
+  revocations.stop();
+});
+
+test("work that begins during a poll brings no second one", async () => {
+  const clock = createManualClock();
+  const revocations = new KeyRevocations({
+    database: { listen: () => () => {} },
+    async findCaller() {
+      if (revocations.count("k-2") === 0) {
+        forget();
+        revocations.add("k-2", () => {});
+      }
+      return caller;
+    },
+    clock,
+    log: createLog(clock, () => {}, false),
+  });
+  const forget = revocations.add("k-1", () => {});
+  await clock.advance(5_000);
+  expect([revocations.count("k-2"), clock.pending()]).toEqual([1, 1]);
   revocations.stop();
 });

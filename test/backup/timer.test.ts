@@ -268,6 +268,7 @@ test("a pause ends the backup under way, and none begins before the resume", asy
   await timer.pause();
   await clock.advance(10 * MINUTE_MS);
   expect(readdirSync(directory)).toEqual([]);
+  expect(timer.readState()).toEqual({ made_at: null, failure: null });
   // Another process has made one meanwhile.
   writeFileSync(join(directory, nameAt("120900")), "");
   timer.resume();

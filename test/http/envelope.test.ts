@@ -9,3 +9,10 @@ test.each([
 ] as const)("errors of the %s surface", (surface, paths) => {
   for (const path of paths) expect([path, surfaceOfPath(path)]).toEqual([path, surface]);
 });
+
+test("errors of MCP, and below every name of an agents' resource, are those of the agents", () => {
+  const names = ["agents", "runs", "evaluations", "threads", "approvals", "tools", "mcp"];
+  const paths = [...names, "triggers", "hooks", "webhooks"].map((name) => `/v1/${name}/x`);
+  for (const path of ["/mcp", ...paths])
+    expect([path, surfaceOfPath(path)]).toEqual([path, "agents"]);
+});

@@ -162,6 +162,9 @@ describe("a query", () => {
     expect(JSON.stringify(asked)).toBe('[{"labels":{"a":"1","length":"2","__proto__":"3"}}]');
     const once = (name: string) => invalid(name, `\`${name}\` must be sent once.`);
     expect(await get("/v1/runs?labels[a]=1&labels[a]=1")).toEqual(once("labels[a]"));
+    const long = `labels[${"a".repeat(60)}]`;
+    const cut = await get(`/v1/runs?${long}=1&${long}=1`);
+    expect(cut).toEqual(once(`${long.slice(0, 64)}…`));
     expect(await get("/v1/runs?labels=x&labels[a]=1")).toEqual(once("labels"));
     expect(await get("/v1/runs?labels[a]=1&labels=x")).toEqual(once("labels"));
     expect(await get("/v1/runs?labels=x")).toEqual(fault("labels"));

@@ -1,6 +1,7 @@
 // Tests how much of a body is read after a refusal, over raw sockets.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
+import { closeAfterReply } from "../../src/http/unread-body.ts";
 import { yieldToEventLoop } from "../../src/platform/clock.ts";
 import { openRaw, type RawClient } from "./raw-client.ts";
 import { createTestServer, describeRoute, type TestServer } from "./test-server.ts";
@@ -111,6 +112,27 @@ describe("a refused body is not read to its end", () => {
     }
     expect(await client.read()).toMatchObject({ status: 401 });
     await client.closed;
+  });
+
+  test("its rest is given up with its time, and the request counts until then", async () => {
+    const { clock } = http;
+    let isGivenUp = false;
+    const body = new ReadableStream({
+      start: (sending) => sending.enqueue(new Uint8Array(9)),
+      cancel() {
+        isGivenUp = true;
+      },
+    });
+    const open = new Set<Request>();
+    const request = new Request("http://localhost/", { method: "POST", body });
+    const reply = new Response("no", { status: 401 });
+    const last = await closeAfterReply(request, reply, clock, open);
+    const text = last.text();
+    while (open.size === 0) await yieldToEventLoop();
+    const before = clock.pending();
+    await clock.advance(2_000);
+    expect(await text).toBe("no");
+    expect([open.size, isGivenUp, clock.pending()]).toEqual([0, true, before - 1]);
   });
 
   test("in chunks, not complete in time", async () => {

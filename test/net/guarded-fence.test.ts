@@ -48,17 +48,28 @@ test("a request at a closed fence is sent when it opens, and not before", async 
 test("a fence that closes while the connection is made keeps back the first byte", async () => {
   using internet = pretendInternet();
   const fence = createFence(true);
+  let closed = 0;
   const egress = guard([], {
     ...{ resolve: async () => ["8.8.8.8"], fence },
     dial(target, options) {
       // The process is frozen in the middle of its first connection.
       if (internet.dialled.length === 0) fence.isOpen = false;
-      return internet.dial(target, options);
+      return internet.dial(target, {
+        ...options,
+        onOpen(connection) {
+          const close = connection.close.bind(connection);
+          connection.close = () => {
+            closed += 1;
+            close();
+          };
+          options.onOpen(connection);
+        },
+      });
     },
   });
   const asked = egress.request({ ...ask, url });
   await until(() => fence.waits === 1);
-  expect([internet.dialled.length, internet.requests]).toEqual([1, []]);
+  expect([internet.dialled.length, internet.requests, closed]).toEqual([1, [], 1]);
   fence.open();
   expect(await asked).toMatchObject({ ok: true, status: 200 });
   // Sent once, over another connection.

@@ -53,6 +53,14 @@ test("a name that becomes internal between a request and its own redirect is ref
   expect(internet.dialled.length).toBe(2);
 });
 
+test("a redirect may lead to another place that is allowed", async () => {
+  using inner = listenRaw((socket) => socket.say(plainReply));
+  using outer = listenRaw((socket) => socket.say(to(`${inner.origin}/next`)));
+  const egress = guard([`127.0.0.1:${outer.port}`, `127.0.0.1:${inner.port}`]);
+  const outcome = await egress.request({ ...get, url: outer.origin, redirects: 1 });
+  expect(outcome).toMatchObject({ ok: true, status: 200, url: `${inner.origin}/next` });
+});
+
 test("a redirect to loopback is refused, even with another port open", async () => {
   using inner = listenRaw((socket) => socket.say(plainReply));
   using outer = listenRaw((socket) => socket.say(to(`${inner.origin}/secret`)));

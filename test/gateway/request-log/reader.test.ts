@@ -113,3 +113,18 @@ test("reads of later entries go on behind those that do not match", async () => 
   expect(seen).toEqual([1_000, 2_000, 3_000, 4_000].map(idAt));
   expect(ends).toEqual([idAt(2_000), idAt(4_000), idAt(4_499)]);
 });
+
+test("a search is left to its caller after 250 ranges of 2,000 entries, and one id shows 20 entries", async () => {
+  const sizes: number[] = [];
+  const findOldest = async (before: string | null, size: number) => {
+    sizes.push(size);
+    return { id: `${before ?? ""}.`, ended_at: NOON };
+  };
+  const find = async (_id: string, limit: number) => [limit];
+  const store = { findOldest, find, list: async () => [] };
+  const slow = new RequestLogReader({ bind: () => store } as never);
+  const page = await slow.list({}, 9, null);
+  expect(page).toEqual({ entries: [], next: ".".repeat(250) });
+  expect([sizes.length, new Set(sizes)]).toEqual([250, new Set([2_000])]);
+  expect(await slow.find("r-1")).toEqual([20] as never);
+});

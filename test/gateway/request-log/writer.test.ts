@@ -270,3 +270,33 @@ test("a stop does not wait for a failing database, and reports lost entries", as
   await fail(opened);
   expect(opened.clock.pending()).toBe(0);
 });
+
+test("after a success the pauses are short again, also while entries wait", async () => {
+  const opened = open();
+  const { clock, writes } = opened;
+  opened.add(300);
+  await clock.advance(25);
+  for (const pause of [100, 200]) {
+    await fail(opened);
+    await clock.advance(pause);
+  }
+  expect(writes).toHaveLength(3);
+  await succeed(opened);
+  await clock.advance(25);
+  await fail(opened);
+  await clock.advance(99);
+  expect(writes).toHaveLength(4);
+  await clock.advance(1);
+  expect(sizesOf(opened)).toHaveLength(5);
+  expect(await finish(opened)).toBe(0);
+});
+
+test("entries that came after the dropped ones do not count as tried", async () => {
+  const opened = open();
+  opened.add(1);
+  await opened.clock.advance(25);
+  await fail(opened);
+  opened.add(100_000);
+  await opened.clock.advance(100);
+  expect(opened.writes.map(({ isRetry }) => isRetry)).toEqual([false, false]);
+});

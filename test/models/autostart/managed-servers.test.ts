@@ -1,11 +1,12 @@
 // Tests managed servers from the settings: their requests, shared starts, and reloads.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Database, openDatabase } from "../../../src/database/index.ts";
+import { isServerUp } from "../../../src/models/autostart/start-plan.ts";
 import { managedServerStore } from "../../../src/models/autostart/store.ts";
 import { buildModels } from "../../../src/models/index.ts";
 import { createTrustedEgress } from "../../../src/net/index.ts";
 import { createLog } from "../../../src/platform/log.ts";
-import { readSettings } from "../../../src/settings/index.ts";
+import { readSettings, type StartSettings } from "../../../src/settings/index.ts";
 import { stores } from "../../../src/stores.ts";
 import { ALONE } from "../../support/alone.ts";
 import { createAsk } from "../../support/ask.ts";
@@ -191,6 +192,22 @@ test("the replicas of a managed server are checked while it is up, and not while
   const looks = count("/alive");
   await pass(30);
   expect(count("/alive")).toBe(looks);
+});
+
+test("a look at the health of a server ends without an answer in five seconds", async () => {
+  upstream.script = () => new Promise(() => {});
+  const { models } = readSettings(write({ one: WAKE }), "wadi.toml", {}, {});
+  const start = (models[0]!.upstream as { start: StartSettings }).start;
+  const look = isServerUp(start, { egress: createTrustedEgress({ clock }), clock });
+  let isUpNow: boolean | undefined;
+  void look.then((found) => {
+    isUpNow = found;
+  });
+  while (count("/ready") === 0) await clock.advance(0);
+  await clock.advance(4_999);
+  expect(isUpNow).toBeUndefined();
+  await clock.advance(1);
+  expect([await look, clock.pending()]).toEqual([false, 0]);
 });
 
 test("a refused start reports the status, without an address or the server's text", async () => {
