@@ -11,6 +11,7 @@ import {
   packedRanks,
   packedTexts,
   packLibrary,
+  packMigrations,
   unusedParts,
 } from "./packer.ts";
 
@@ -95,6 +96,7 @@ export const bundle = async (build: Build, outfile: string) => ({
     unusedParts,
     packedRanks,
     packedTexts,
+    await packMigrations(join(root, "src/database/migrations/released.ts")),
     flatStatements,
     packConsole(await bundleConsole()),
     ...(await Promise.all(PACKED_LIBRARIES.map((entry) => packLibrary(entry)))),

@@ -4,6 +4,7 @@ import { basename } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
 import type { BunPlugin } from "bun";
 import { type ConsoleFiles, packFiles } from "../src/console/index.ts";
+import type { Migration } from "../src/database/migrations/migration.ts";
 
 /** A few percent smaller than zstd's best. */
 const BEST = {
@@ -154,6 +155,50 @@ export const flatStatements: BunPlugin = {
       return { contents: (await Bun.file(path).text()).replace(/\n +/g, "\n"), loader: "ts" };
     });
   },
+};
+
+/**
+ * Packs the statements of migrations, which a start of an up-to-date or a new SQLite database does
+ * not need: they are evaluated when the first of them is asked for.
+ */
+export const packMigrations = async (entry: string): Promise<BunPlugin> => {
+  const { released } = (await import(entry)) as { released: readonly Migration[] };
+  const { outputs } = await Bun.build({
+    entrypoints: [entry],
+    target: "node",
+    format: "cjs",
+    minify: true,
+    plugins: [flatStatements],
+  });
+  const code = await outputs[0]!.text();
+  const contents = `
+    import { readFileSync } from "node:fs";
+    import { brotliDecompressSync } from "node:zlib";
+    import file from "migrations.br";
+    let read;
+    const readAll = () => {
+      if (read) return read;
+      const module = { exports: {} };
+      const code = new TextDecoder().decode(brotliDecompressSync(readFileSync(file)));
+      new Function("module", "exports", code)(module, module.exports);
+      return (read = module.exports.released);
+    };
+    const heads = ${JSON.stringify(released)};
+    export const released = heads.map((head, index) => {
+      return { ...head, statements: (dialect) => readAll()[index].statements(dialect) };
+    });
+  `;
+  const namespace = "packed-migrations";
+  return {
+    name: "packed migrations",
+    setup: (builder) => {
+      builder.onLoad({ filter: /migrations\/released\.ts$/ }, () => ({ contents, loader: "js" }));
+      builder.onResolve({ filter: /^migrations\.br$/ }, ({ path }) => ({ path, namespace }));
+      builder.onLoad({ filter: /./, namespace }, () => {
+        return { contents: brotliCompressSync(code, BEST), loader: "file" };
+      });
+    },
+  };
 };
 
 /**

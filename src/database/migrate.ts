@@ -3,8 +3,8 @@ import type { Database as Connection } from "bun:sqlite";
 import type { SQL } from "bun";
 import { unpackText } from "../platform/packed.ts";
 import { NewerDatabase, SchemaContracted } from "./errors.ts";
-import { released } from "./migrations/index.ts";
 import type { Dialect, Migration } from "./migrations/migration.ts";
+import { released } from "./migrations/released.ts";
 import { isLocked } from "./postgres-failures.ts";
 import schemaPath from "./schema.sql" with { type: "file" };
 import { hasTable } from "./sqlite.ts";
@@ -175,9 +175,9 @@ export async function migrate(
   if (isNew) await runner.createTables?.();
   const created = isNew && runner.createTables ? released.length : 0;
   for (const [index, migration] of missing.entries()) {
+    const statements = index < created ? [] : migration.statements(runner.dialect);
     // Together, since PostgreSQL answers each text by itself.
-    const text = migration.statements(runner.dialect).join(";\n");
-    if (index >= created && text !== "") await runner.run(text);
+    if (statements.length > 0) await runner.run(statements.join(";\n"));
     const { name } = migration;
     const number = findCompatible([migration]);
     const isAlike = number === migration.number;

@@ -3,7 +3,7 @@ import { Database as Connection } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readFile, writeFile } from "node:fs/promises";
 import { createSqliteRunner, migrate } from "../../src/database/migrate.ts";
-import { released } from "../../src/database/migrations/index.ts";
+import { released } from "../../src/database/migrations/released.ts";
 
 const FILE = new URL("../../src/database/schema.sql", import.meta.url);
 const HEAD = `-- The tables of a new SQLite database: the sum of all migrations.
