@@ -55,7 +55,8 @@ export class Process implements Service {
   readonly #isAlone: boolean;
   readonly #claimants: Claimant[] = [];
   #heartbeats: Map<number, Heartbeat> | null = null;
-  readonly #ended = new Set<number>();
+  /** Highest epoch of any process that was seen. */
+  #newest = 0;
   #epoch = 0;
   #cancel: Cancel | null = null;
   #isStopped = false;
@@ -242,13 +243,13 @@ export class Process implements Service {
       const beatsNow = !this.#isAlone && clock.monotonic() - heartbeat.seenAt < DEAD_AFTER_MS;
       const isSpared = beatsNow || this.#spares(epoch);
       // A heartbeat since the list was read wins.
-      if (!isSpared && (await this.#store.endSilent(epoch, beats, clock.now()))) {
-        this.#ended.add(epoch);
-      } else alive.set(epoch, { epoch, takesWork: heartbeat.isProven && state === null });
+      if (!isSpared && (await this.#store.endSilent(epoch, beats, clock.now()))) continue;
+      alive.set(epoch, { epoch, takesWork: heartbeat.isProven && state === null });
     }
     this.members.see(this.#epoch, [...alive.values()], own?.state === null);
+    this.#newest = Math.max(this.#newest, ...rows.map((one) => one.epoch));
     // Processes with a higher epoch may have registered since the list was read.
-    return (epoch) => this.#ended.has(epoch) || (epoch < this.#epoch && !alive.has(epoch));
+    return (epoch) => epoch <= this.#newest && epoch !== this.#epoch && !alive.has(epoch);
   }
 
   /** Calls every claimant, also after one has failed. */

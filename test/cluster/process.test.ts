@@ -283,6 +283,18 @@ describe("a process among others", () => {
     expect(tell()).toEqual(["dead 2", "sign"]);
   });
 
+  test("takes those for dead that another process has ended, since that may die in turn", async () => {
+    const world = await openWorld();
+    const { process, tell } = create(world);
+    await process.start();
+    for (let n = 0; n < 2; n++) await world.store.register(0);
+    await world.clock.advance(2_000);
+    await world.store.end(3, 0);
+    tell();
+    await world.clock.advance(2_000);
+    expect(tell()).toEqual(["dead 3", "sign"]);
+  });
+
   test("never takes a process for dead that registers during its reclaim", async () => {
     const world = await openWorld();
     const results: boolean[] = [];
