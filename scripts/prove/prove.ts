@@ -5,23 +5,28 @@ import { autostart } from "./autostart.ts";
 import { backup } from "./backup.ts";
 import { budgets } from "./budgets.ts";
 import { calls } from "./calls.ts";
+import { clocks } from "./clocks.ts";
 import { crash } from "./crash.ts";
 import { desync } from "./desync.ts";
 import { egress } from "./egress.ts";
 import { events } from "./events.ts";
 import { killKeys } from "./kill-keys.ts";
 import { memoryChat } from "./memory-chat.ts";
+import { outages } from "./outages.ts";
 import { outside } from "./outside.ts";
+import { processes } from "./processes.ts";
 import type { Finding, Proof } from "./proof.ts";
 import { requestLog } from "./request-log.ts";
 import { requests } from "./requests.ts";
 import { runs } from "./runs.ts";
 import { takeover } from "./takeover.ts";
+import { versions } from "./versions.ts";
 
 const proofs: readonly Proof[] = [
   backup,
   budgets,
   calls,
+  clocks,
   crash,
   desync,
   egress,
@@ -30,10 +35,13 @@ const proofs: readonly Proof[] = [
   requestLog,
   requests,
   memoryChat,
+  outages,
   outside,
+  processes,
   runs,
   autostart,
   takeover,
+  versions,
 ];
 
 const { values: flags, positionals } = parseArgs({

@@ -6,6 +6,8 @@ import { QUICK } from "./binary.ts";
 
 export interface Child {
   pid: number;
+  /** The command's first word. */
+  program: string;
   next(): Promise<string | undefined>;
   send(line: string): void;
   kill(): void;
@@ -33,6 +35,7 @@ export function start(command: string[], env: Record<string, string> = {}): Chil
   };
   return {
     pid: child.pid,
+    program: command[0]!,
     next,
     send(line) {
       child.stdin.write(`${line}\n`);
@@ -56,8 +59,8 @@ export function startProgram(
   args: string[],
   failPoint = "",
   env: Record<string, string> = {},
+  program = executable({ failPoints: true }),
 ): Child {
-  const program = executable({ failPoints: true });
   if (!existsSync(program)) throw new Error(`${program} is missing: run npm test, which builds it`);
   return start([program, ...args], { ...QUICK, ...env, WADI_FAIL_POINT: failPoint });
 }

@@ -1,0 +1,64 @@
+// A PostgreSQL of the proof's own, which it restarts and freezes.
+import { chownSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { findClosedPort } from "../../test/support/ports.ts";
+import { makeScratch } from "../bench/stage.ts";
+
+const LIBRARY = "/usr/lib/postgresql";
+
+export interface OwnPostgres {
+  url: string;
+  /** Kills it and starts it again; resolves when it takes connections. */
+  restart(): Promise<void>;
+  /** Freezes or wakes all of its processes. */
+  signal(name: "SIGSTOP" | "SIGCONT"): void;
+  stop(): Promise<void>;
+}
+
+const readUser = (name: string): [uid: number, gid: number] => {
+  const line = readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .find((one) => one.startsWith(`${name}:`));
+  if (line === undefined) throw new Error(`there is no user ${name}`);
+  const [, , uid, gid] = line.split(":");
+  return [Number(uid), Number(gid)];
+};
+
+/** PostgreSQL refuses to run as root. */
+const AS_POSTGRES = process.getuid?.() === 0 ? ["runuser", "-u", "postgres", "--"] : [];
+
+const run = async (command: readonly string[]): Promise<void> => {
+  const child = Bun.spawn([...AS_POSTGRES, ...command], { stdio: ["ignore", "ignore", "inherit"] });
+  const code = await child.exited;
+  if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}`);
+};
+
+export const startOwnPostgres = async (): Promise<OwnPostgres> => {
+  const [version] = readdirSync(LIBRARY).sort((a, b) => Number(b) - Number(a));
+  const bin = (name: string) => join(LIBRARY, version!, "bin", name);
+  const scratch = makeScratch();
+  if (AS_POSTGRES.length > 0) chownSync(scratch, ...readUser("postgres"));
+  const data = join(scratch, "data");
+  const port = findClosedPort();
+  const control = (...verb: string[]) => {
+    const options = `-p ${port} -c unix_socket_directories=${scratch} -c max_connections=200`;
+    const log = join(scratch, "log");
+    return run([bin("pg_ctl"), ...verb, "-D", data, "-w", "-l", log, "-o", options]);
+  };
+  await run([bin("initdb"), "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"]);
+  await control("start");
+  const readPid = () => Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0]);
+  const listChildren = (pid: number) =>
+    readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    restart: () => control("restart", "-m", "immediate"),
+    signal(name) {
+      const parent = readPid();
+      // A frozen parent makes no more children.
+      process.kill(parent, name);
+      for (const pid of listChildren(parent)) process.kill(pid, name);
+    },
+    stop: () => control("stop", "-m", "immediate"),
+  };
+};
