@@ -19,6 +19,7 @@ const SLOWEST = {
   "test/crash/writes.test.ts": 15_000,
   "test/binary/takeover.test.ts": 15_000,
   "test/crash/suspects.test.ts": 14_000,
+  "test/crash/balanced-clients.test.ts": 13_000,
   "test/console/hostile.test.ts": 14_000,
   "test/console/runs.test.ts": 10_000,
   "test/console/live.test.ts": 9_000,
