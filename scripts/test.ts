@@ -134,7 +134,7 @@ const runAsked = async (args: string[]): Promise<Outcome> => {
 };
 
 /**
- * Spec tests that hold on two apps. They change no settings and reach no limit of one of them, and
+ * Tests of specs and clients that hold on two apps. They change no settings and reach no limit of one of them, and
  * wait for no instant: apps whose clock is not PostgreSQL's fire and expire nothing.
  */
 const ON_PROCESSES = [
@@ -149,6 +149,12 @@ const ON_PROCESSES = [
     ["authentication", "chat-messages", "chat-model", "chat-reply", "chat-request", "chat-stream"]
       .concat(["embeddings.test", "endpoints", "errors", "models", "openapi", "search.test"])
       .map((name) => `test/spec/gateway/${name}`),
+  )
+  // Clients that need one key and neither fixed ones nor `wadi dev`.
+  .concat(
+    ["openai-chat", "openai-tools", "ai-text", "ai-responses", "langchain-chat"]
+      .concat("anthropic-messages")
+      .map((name) => `test/clients/${name}`),
   );
 
 /**
@@ -164,7 +170,7 @@ const runSpecOnPostgres = async (): Promise<Outcome[]> => {
     const outcome = await run(files, { WADI_TEST_PLACE: place }, true);
     outcomes.push(outcome);
     const passed = outcome.count?.passed ?? 0;
-    console.log(`the spec suite on ${place}: ${passed} passed, code ${outcome.code}`);
+    console.log(`the suites on ${place}: ${passed} passed, code ${outcome.code}`);
   }
   return outcomes;
 };

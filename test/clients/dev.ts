@@ -1,17 +1,47 @@
 // Shared by the tests of all client libraries: a compiled `wadi dev`, and a recording `fetch`.
 import { afterAll, beforeAll, expect } from "bun:test";
-import { openRoom, type Room, type Server } from "../support/binary.ts";
+import { startBalancer } from "../support/balancer.ts";
+import { openRoom, type Server } from "../support/binary.ts";
+import { MISSING, openCluster } from "../support/cluster.ts";
 
-/** Starts the compiled program for the tests of one file; each test gets its server from here. */
+/** What `wadi dev` has by itself. */
+const SETTINGS = `
+[limits]
+requests_per_minute = 1_000_000
+address_requests_per_minute = 1_000_000
+[gateway]
+messages = true
+responses = true
+`;
+
+/**
+ * Starts the compiled program for the tests of one file; each test gets its server from here. With
+ * `WADI_TEST_PLACE=processes` it is a balancer before two servers, which have one key.
+ */
 export function registerDev(): () => Server {
-  let room: Room;
+  let close: () => Promise<void>;
   let dev: Server;
   beforeAll(async () => {
-    room = openRoom();
+    if (process.env.WADI_TEST_PLACE === "processes" && MISSING === null) {
+      const cluster = await openCluster();
+      const [one, two] = [
+        await cluster.serve("one", SETTINGS),
+        await cluster.serve("two", SETTINGS),
+      ];
+      const balancer = startBalancer([one.url, two.url]);
+      dev = { ...one, url: balancer.url };
+      close = async () => {
+        balancer.stop();
+        await cluster.close();
+      };
+      return;
+    }
+    const room = openRoom();
+    close = room.close;
     const env = { WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000" };
     dev = await room.serve(["dev", "--port", "0"], { env });
   });
-  afterAll(() => room.close());
+  afterAll(() => close());
   return () => dev;
 }
 
