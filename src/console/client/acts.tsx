@@ -36,3 +36,27 @@ export function useActs(): Acts {
     },
   };
 }
+
+interface ActButtonProps {
+  verb: string;
+  /** Accessible name, where the verb alone does not tell of what. */
+  label?: string;
+  /** Classes of the button. */
+  kind?: string;
+  acts: Acts;
+  work(): Promise<void>;
+}
+
+export function ActButton({ verb, label, kind = "b", acts, work }: ActButtonProps) {
+  return (
+    <button
+      class={kind}
+      type="button"
+      aria-label={label}
+      disabled={acts.isBusy}
+      onClick={() => acts.act(verb, work)}
+    >
+      {verb}
+    </button>
+  );
+}

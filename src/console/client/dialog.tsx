@@ -66,3 +66,27 @@ export function Dialog({ title, verb, keep, isReady = true, hasFocus, ...given }
     </dialog>
   );
 }
+
+interface DialogButtonProps {
+  verb: string;
+  /** Classes of the button. */
+  kind?: string;
+  isOff?: boolean;
+  children(close: () => void): ComponentChildren;
+}
+
+/** A button that opens a dialog. */
+export function DialogButton({ verb, kind = "b", isOff = false, children }: DialogButtonProps) {
+  const isOpen = useSignal(false);
+  const turn = () => {
+    isOpen.value = !isOpen.peek();
+  };
+  return (
+    <>
+      <button class={kind} type="button" disabled={isOff} onClick={turn}>
+        {verb}
+      </button>
+      {isOpen.value && children(turn)}
+    </>
+  );
+}

@@ -3,9 +3,9 @@
 import { isEnglish, language } from "./languages.ts";
 import { writeCount } from "./texts/plural.ts";
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
 
 /** Units with their names in English; the browser knows those of other languages. */
 const UNITS = { second: "s", minute: "min", hour: "h", day: "days" } as const;

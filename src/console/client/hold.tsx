@@ -4,7 +4,7 @@ import { useActs } from "./acts.tsx";
 import { call } from "./api.ts";
 import { writeCommand } from "./curl.ts";
 import { Dialog } from "./dialog.tsx";
-import { CommandLine } from "./keys/form.tsx";
+import { CommandLine, TextField } from "./keys/form.tsx";
 import { showToast } from "./parts.tsx";
 import { t } from "./texts.ts";
 
@@ -77,19 +77,15 @@ function HoldDialog({ subject, onDone, onClose }: HoldProps & { onClose(): void 
       onClose={onClose}
     >
       <p class="soft">{t(`hold.says.${kind}`)}</p>
-      <label class="field">
-        {t("reason")}
-        <textarea
-          class="in"
-          rows={2}
-          dir="auto"
-          maxLength={1_000}
-          value={reason.value}
-          onInput={({ currentTarget }) => {
-            reason.value = currentTarget.value;
-          }}
-        />
-      </label>
+      <TextField
+        label={t("reason")}
+        value={reason.value}
+        rows={2}
+        characters={1_000}
+        onChange={(typed) => {
+          reason.value = typed;
+        }}
+      />
       <CommandLine
         text={writeCommand(`${kind}s`, "hold", typed, ...(text === "" ? [] : ["--reason", text]))}
       />

@@ -1,9 +1,10 @@
 // Acts on an agent: a run is started, and its hold.
 import { useSignal } from "@preact/signals";
 import { post } from "../api.ts";
-import { Dialog } from "../dialog.tsx";
+import { Dialog, DialogButton } from "../dialog.tsx";
 import { shortenId } from "../format.ts";
 import { HoldButton } from "../hold.tsx";
+import { TextField } from "../keys/form.tsx";
 import { showToast } from "../parts.tsx";
 import { t } from "../texts.ts";
 import type { OpenedAgentRow } from "./data.ts";
@@ -38,25 +39,20 @@ function StartDialog({ agent, onChanged, onClose }: AgentDialogProps) {
       onConfirm={start}
       onClose={onClose}
     >
-      <label class="field">
-        {t("agents.start.message")}
-        <textarea
-          class="in"
-          rows={5}
-          dir="auto"
-          value={message.value}
-          onInput={({ currentTarget }) => {
-            message.value = currentTarget.value;
-          }}
-        />
-      </label>
+      <TextField
+        label={t("agents.start.message")}
+        value={message.value}
+        rows={5}
+        onChange={(typed) => {
+          message.value = typed;
+        }}
+      />
       <p class="soft">{t("agents.start.says", agent.current_version)}</p>
     </Dialog>
   );
 }
 
 export function AgentActs({ agent, onChanged }: AgentActsProps) {
-  const isStarting = useSignal(false);
   const { id, name } = agent;
   return (
     <>
@@ -68,24 +64,13 @@ export function AgentActs({ agent, onChanged }: AgentActsProps) {
         onDone={onChanged}
       />
       {agent.status === "active" && (
-        <button
-          class="b go"
-          type="button"
-          disabled={agent.held !== null && agent.held !== undefined}
-          onClick={() => {
-            isStarting.value = true;
-          }}
+        <DialogButton
+          verb={t("agents.start")}
+          kind="b go"
+          isOff={agent.held !== null && agent.held !== undefined}
         >
-          {t("agents.start")}
-        </button>
-      )}
-      {isStarting.value && (
-        <StartDialog
-          {...{ agent, onChanged }}
-          onClose={() => {
-            isStarting.value = false;
-          }}
-        />
+          {(close) => <StartDialog {...{ agent, onChanged }} onClose={close} />}
+        </DialogButton>
       )}
     </>
   );

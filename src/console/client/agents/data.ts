@@ -1,5 +1,6 @@
 // Agents and their versions as the operator API gives them, and what pages derive from them.
 import { countMarks, type Mark } from "../marks.tsx";
+import { readRunState } from "../parts.tsx";
 import { t } from "../texts.ts";
 
 export type RiskName = "read" | "write" | "irreversible";
@@ -90,31 +91,16 @@ export const AGENT_STATES = {
   archived: { shape: "off", tone: "mute" },
 } as const;
 
-const TONES: Record<string, Mark["tone"]> = {
-  ...{ succeeded: "ok", failed: "bad", budget_exceeded: "over", running: "run" },
-  waiting_approval: "warn",
-};
-const WORDS = {
-  queued: "runs.queued",
-  running: "runs.running",
-  waiting_approval: "runs.waiting_approval",
-  succeeded: "runs.succeeded",
-  failed: "runs.failed",
-  cancelled: "runs.cancelled",
-  budget_exceeded: "runs.budget_exceeded",
-} as const;
-
 /** The newest runs, oldest first, and a sentence that counts them. */
 export function listRunMarks(runs: ListedAgentRow["recent_runs"]): {
   marks: Mark[];
   says: string;
 } {
-  const words = runs.map(({ status }) => {
-    return (status in WORDS ? t(WORDS[status as keyof typeof WORDS]) : status).toLowerCase();
+  const marks = runs.map(({ id, status }): Mark => {
+    const { tone, word } = readRunState(status);
+    return { id, tone, says: word.toLowerCase() };
   });
-  const marks = runs.map(({ id, status }, at) => ({
-    ...{ id, tone: TONES[status] ?? ("mute" as const), says: words[at]! },
-  }));
+  const words = marks.map((mark) => mark.says);
   const says = runs.length === 0 ? t("agents.never") : t("agents.marks", countMarks(words));
   return { marks: marks.toReversed(), says };
 }

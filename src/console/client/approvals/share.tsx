@@ -1,8 +1,9 @@
 // A link by which a teammate decides: made in a dialog, shown once, and copied.
 import { useSignal } from "@preact/signals";
 import { post } from "../api.ts";
-import { Dialog } from "../dialog.tsx";
+import { Dialog, DialogButton } from "../dialog.tsx";
 import { writeRecent } from "../format.ts";
+import { TextField } from "../keys/form.tsx";
 import { now, useResource } from "../live.ts";
 import { copyText, Outside } from "../parts.tsx";
 import { t } from "../texts.ts";
@@ -27,12 +28,7 @@ const NAME_CHARACTERS_MAX = 60;
 const LOCAL = /^(?:localhost|127\.|\[::1\])/;
 
 export function ShareButton({ detail }: { detail: ApprovalDetail }) {
-  const isOpen = useSignal(false);
   const made = useSignal<MadeLink | null>(null);
-  const close = () => {
-    isOpen.value = false;
-    made.value = null;
-  };
   const links = useResource<LinkLine[]>("/sessions", ["sessions"]).value.data ?? [];
   const asked = links.filter(({ approval_id }) => approval_id === detail.approval.id);
   return (
@@ -42,25 +38,25 @@ export function ShareButton({ detail }: { detail: ApprovalDetail }) {
           <Outside text={t("share.asked", person!, writeRecent(expires_at, now.value))} />
         </span>
       ))}
-      <button
-        class="b"
-        type="button"
-        onClick={() => {
-          isOpen.value = true;
-        }}
-      >
-        {t("share.open")}
-      </button>
-      {isOpen.value && !made.value && (
-        <NameDialog
-          detail={detail}
-          onMade={(link) => {
-            made.value = link;
+      <DialogButton verb={t("share.open")}>
+        {(close) => (
+          <NameDialog
+            detail={detail}
+            onMade={(link) => {
+              made.value = link;
+            }}
+            onClose={close}
+          />
+        )}
+      </DialogButton>
+      {made.value && (
+        <LinkDialog
+          link={made.value}
+          onClose={() => {
+            made.value = null;
           }}
-          onClose={() => made.peek() === null && close()}
         />
       )}
-      {made.value && <LinkDialog link={made.value} onClose={close} />}
     </span>
   );
 }
@@ -87,20 +83,15 @@ function NameDialog({ detail, onMade, onClose }: NameDialogProps) {
       onClose={onClose}
     >
       <p class="soft">{t("share.says")}</p>
-      <label class="field">
-        <span>{t("share.name")}</span>
-        <input
-          class="in"
-          value={person.value}
-          maxLength={NAME_CHARACTERS_MAX}
-          autocomplete="off"
-          dir="auto"
-          onInput={({ currentTarget }) => {
-            person.value = currentTarget.value;
-          }}
-        />
-      </label>
-      <p class="dim">{t("share.name.hint")}</p>
+      <TextField
+        label={t("share.name")}
+        hint={t("share.name.hint")}
+        value={person.value}
+        characters={NAME_CHARACTERS_MAX}
+        onChange={(typed) => {
+          person.value = typed;
+        }}
+      />
     </Dialog>
   );
 }

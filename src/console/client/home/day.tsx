@@ -1,11 +1,10 @@
 // The last 24 hours as bars: requests with the failed part, tokens, cost.
 import { HourBars } from "../charts.tsx";
-import { writeCompact, writeDay, writeMinute, ZONE } from "../format.ts";
+import { HOUR_MS, writeCompact, writeDay, writeMinute, ZONE } from "../format.ts";
 import { now, useResource } from "../live.ts";
 import { FailureNote, Head } from "../parts.tsx";
 import { t } from "../texts.ts";
 
-const HOUR_MS = 3_600_000;
 const HOURS = 24;
 
 interface UsageHour {

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { writeCommand } from "../curl.ts";
-import { writeMinute, writeSpan } from "../format.ts";
+import { DAY_MS, writeMinute, writeSpan } from "../format.ts";
 import { Outside } from "../parts.tsx";
 import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
@@ -22,7 +22,6 @@ type MaybeMatter = Matter | false | null | undefined;
 
 /** Free bytes below which the disk needs a person. */
 const DISK_BYTES_MIN = 2 ** 30;
-const DAY_MS = 86_400_000;
 /** Time before the end of a certificate at which it should be renewed. */
 const CERTIFICATE_MS = 14 * DAY_MS;
 /** A newest backup of this age means that the timer does not work. */

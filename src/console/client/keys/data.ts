@@ -91,6 +91,3 @@ export const listUsable = (keys: readonly ListedKey[], nowMs: number): ListedKey
   keys
     .filter((key) => key.account !== null && key.kind === "ordinary" && endOf(key, nowMs) === null)
     .toSorted((a, b) => (a.created_at + a.name).localeCompare(b.created_at + b.name));
-
-/** Milliseconds in a day. */
-export const DAY_MS = 86_400_000;

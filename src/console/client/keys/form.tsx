@@ -34,6 +34,8 @@ interface TextFieldProps {
   isRequired?: boolean;
   pattern?: string;
   characters?: number;
+  /** Lines of a field for more than one. */
+  rows?: number;
   inputMode?: "numeric";
   onChange(value: string): void;
 }
@@ -46,11 +48,12 @@ export function TextField({
   characters,
   ...given
 }: TextFieldProps) {
-  const { pattern, inputMode, onChange } = given;
+  const { rows, pattern, inputMode, onChange } = given;
+  const Element = rows ? "textarea" : "input";
   return (
     <Field label={label} hint={hint}>
       {(id, hintId) => (
-        <input
+        <Element
           class="in"
           id={id}
           aria-describedby={hintId}
@@ -58,10 +61,13 @@ export function TextField({
           autocomplete="off"
           value={value}
           required={isRequired ?? false}
+          {...(rows && { rows })}
           {...(pattern && { pattern })}
           {...(characters && { maxLength: characters })}
           {...(inputMode && { inputMode })}
-          onInput={({ currentTarget }) => onChange(currentTarget.value)}
+          onInput={({ currentTarget }: { currentTarget: { value: string } }) =>
+            onChange(currentTarget.value)
+          }
         />
       )}
     </Field>

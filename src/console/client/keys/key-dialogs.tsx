@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { post } from "../api.ts";
 import { writeCommand } from "../curl.ts";
 import { Dialog } from "../dialog.tsx";
-import { shortenId, writeExact, writeSpan } from "../format.ts";
+import { HOUR_MS, MINUTE_MS, shortenId, writeExact, writeSpan } from "../format.ts";
 import { now, useResource } from "../live.ts";
 import { showToast } from "../parts.tsx";
 import { t } from "../texts.ts";
@@ -17,8 +17,6 @@ interface KeyDialogProps {
   onClose(): void;
 }
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
 const DAY_HOURS = 24;
 
 function writeLastUse(lastUsedAt: string | null): string {

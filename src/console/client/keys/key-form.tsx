@@ -3,10 +3,11 @@ import { useSignal } from "@preact/signals";
 import { call, post } from "../api.ts";
 import { writeCommand } from "../curl.ts";
 import { Dialog } from "../dialog.tsx";
+import { DAY_MS } from "../format.ts";
 import { useResource } from "../live.ts";
 import { showToast } from "../parts.tsx";
 import { t } from "../texts.ts";
-import { DAY_MS, type ListedKey, nameKey, requestSecret, SCOPES } from "./data.ts";
+import { type ListedKey, nameKey, requestSecret, SCOPES } from "./data.ts";
 import { CheckList, ChoiceField, CommandLine, TextField } from "./form.tsx";
 import { revealSecret } from "./secret.tsx";
 

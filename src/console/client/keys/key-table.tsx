@@ -4,12 +4,12 @@ import { useSignal } from "@preact/signals";
 import { Fragment } from "preact";
 import { Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
-import { writeExact, writeSpan } from "../format.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, writeExact, writeSpan } from "../format.ts";
 import { now, useResource } from "../live.ts";
 import { copyText, FailureNote, Icon, Outside } from "../parts.tsx";
 import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
-import { DAY_MS, endOf, type LimitLine, type ListedKey, nameKey, type ShownKey } from "./data.ts";
+import { endOf, type LimitLine, type ListedKey, nameKey, type ShownKey } from "./data.ts";
 import { LimitBars } from "./limits.tsx";
 import { isNewKey } from "./secret.tsx";
 
@@ -27,8 +27,6 @@ interface KeyTableProps {
 
 const KEYS_SHOWN = 50;
 const COLUMNS_COUNT = 8;
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
 
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const writeDay = (iso: string): string => day.format(new Date(iso));

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { writeCommand } from "../curl.ts";
 import { Chip, FilterBar, SearchField, useQuery } from "../filters.tsx";
-import { shortenId } from "../format.ts";
+import { DAY_MS, shortenId } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
 import { now, type Resource, useResource } from "../live.ts";
 import { copyText, Empty, FailureNote, Outside, Segment } from "../parts.tsx";
@@ -10,14 +10,7 @@ import { useRows } from "../rows.ts";
 import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
 import { AccountSection } from "./account-section.tsx";
-import {
-  type AccountLine,
-  DAY_MS,
-  endOf,
-  type LimitLine,
-  type ListedKey,
-  nameKey,
-} from "./data.ts";
+import { type AccountLine, endOf, type LimitLine, type ListedKey, nameKey } from "./data.ts";
 import { RevokeDialog, RotateDialog } from "./key-dialogs.tsx";
 import { AccountForm, KeyChangeForm, NewKeyForm } from "./key-form.tsx";
 import { type KeyAct, KeyTable } from "./key-table.tsx";

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { call, session } from "../api.ts";
 import { writeCommand } from "../curl.ts";
 import { Dialog } from "../dialog.tsx";
-import { shortenId, writeExact, writeSpan } from "../format.ts";
+import { MINUTE_MS, shortenId, writeExact, writeSpan } from "../format.ts";
 import { nameHidden } from "../hidden.ts";
 import { now, useResource } from "../live.ts";
 import { Empty, FailureNote, Outside, showToast } from "../parts.tsx";
@@ -30,7 +30,6 @@ const NAMES: Readonly<Record<string, string>> = {
   ...{ Edg: "Edge", OPR: "Opera", HeadlessChrome: "Chrome", Version: "Safari" },
   ...{ "Mac OS X": "macOS", CrOS: "ChromeOS" },
 };
-const MINUTE_MS = 60_000;
 
 /** A browser may call itself anything: a name that is unknown is shown as it is. */
 function nameBrowser(agent: string | null): string {

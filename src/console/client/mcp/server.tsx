@@ -1,6 +1,6 @@
 // One MCP server: how it was read, its tools, and what has changed of them.
 import { useSignal } from "@preact/signals";
-import { useActs } from "../acts.tsx";
+import { ActButton, useActs } from "../acts.tsx";
 import { LineDifference } from "../agents/difference.tsx";
 import { RISK_TONES, RISKS } from "../agents/list.tsx";
 import { api, call, post } from "../api.ts";
@@ -164,7 +164,6 @@ interface ChangeProps {
 function Change({ tool, onChanged }: ChangeProps) {
   const { name, revision, accepted_revision, changes } = tool;
   const acts = useActs();
-  const verb = t("mcp.accept", revision);
   const accept = async () => {
     await post(`${pathOf(tool)}/accept`, { revision });
     showToast({ text: t("mcp.accept.done", name) });
@@ -176,15 +175,13 @@ function Change({ tool, onChanged }: ChangeProps) {
         title={name}
         says={t("mcp.change", accepted_revision, revision)}
         end={
-          <button
-            class="b go"
-            type="button"
-            aria-label={t("mcp.accept.of", revision, name)}
-            disabled={acts.isBusy}
-            onClick={() => acts.act(verb, accept)}
-          >
-            {verb}
-          </button>
+          <ActButton
+            verb={t("mcp.accept", revision)}
+            label={t("mcp.accept.of", revision, name)}
+            kind="b go"
+            acts={acts}
+            work={accept}
+          />
         }
       />
       {acts.note}
@@ -218,18 +215,7 @@ export function OpenedServer() {
       opened={{ list: PATH, name: server?.name ?? short }}
       command={writeCommand("tools", "server", short)}
       hints={HINTS}
-      end={
-        server && (
-          <button
-            class="b"
-            type="button"
-            disabled={acts.isBusy}
-            onClick={() => acts.act(t("mcp.refresh"), refresh)}
-          >
-            {t("mcp.refresh")}
-          </button>
-        )
-      }
+      end={server && <ActButton verb={t("mcp.refresh")} acts={acts} work={refresh} />}
     >
       <Unready
         what={t("mcp.this")}

@@ -2,6 +2,7 @@
 
 import { writeCommand, writeLocal } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
+import { HOUR_MS } from "../format.ts";
 import { now, useResource } from "../live.ts";
 import { copyText, Empty } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
@@ -13,7 +14,6 @@ import { Matrix } from "./matrix.tsx";
 import { Services } from "./services.tsx";
 import { ModelTable } from "./table.tsx";
 
-const HOUR_MS = 3_600_000;
 const HOURS = 24;
 
 interface ModelHours {

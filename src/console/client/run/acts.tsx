@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { ApiFailure, post } from "../api.ts";
 import { formatCurl, writeCommand } from "../curl.ts";
+import { DialogButton } from "../dialog.tsx";
 import { ChoiceMenu } from "../filters.tsx";
 import { copyText, FailureNote, showToast } from "../parts.tsx";
 import { route } from "../router.ts";
@@ -15,7 +16,6 @@ interface ActsProps {
 }
 
 export function Acts({ run, onChange }: ActsProps) {
-  const isAsking = useSignal(false);
   const isStarting = useSignal(false);
   const failure = useSignal<ApiFailure | null>(null);
   const startAgain = async (how: { tools?: "recorded" }) => {
@@ -34,15 +34,15 @@ export function Acts({ run, onChange }: ActsProps) {
   return (
     <>
       {isActive(run) && !run.cancel_requested && (
-        <button
-          class="b stop"
-          type="button"
-          onClick={() => {
-            isAsking.value = true;
-          }}
-        >
-          {t("runs.cancel")}
-        </button>
+        <DialogButton verb={t("runs.cancel")} kind="b stop">
+          {(close) => (
+            <CancelDialog
+              runs={[{ id: run.id, title: titleOf(run), status: run.status }]}
+              onDone={onChange}
+              onClose={close}
+            />
+          )}
+        </DialogButton>
       )}
       <button class="b" type="button" disabled={isStarting.value} onClick={() => startAgain({})}>
         {t("run.again")}
@@ -63,15 +63,6 @@ export function Acts({ run, onChange }: ActsProps) {
         <div class="bar-note">
           <FailureNote what={t("run.again")} failure={failure.value} isFinal />
         </div>
-      )}
-      {isAsking.value && (
-        <CancelDialog
-          runs={[{ id: run.id, title: titleOf(run), status: run.status }]}
-          onDone={onChange}
-          onClose={() => {
-            isAsking.value = false;
-          }}
-        />
       )}
     </>
   );

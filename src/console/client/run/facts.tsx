@@ -1,4 +1,4 @@
-// Parts of a step's detail: an error, indented JSON.
+// The error of a run or a step.
 import { Outside } from "../parts.tsx";
 
 export function ErrorText({ error }: { error: { code: string; message: string } }) {
@@ -10,13 +10,4 @@ export function ErrorText({ error }: { error: { code: string; message: string } 
       </p>
     </div>
   );
-}
-
-/** Indents a JSON text; a model may write another text. */
-export function indent(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }

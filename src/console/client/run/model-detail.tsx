@@ -1,12 +1,11 @@
 // A model's reply: where and how fast it came, its cost, its text and calls.
 import { type Fact, Facts } from "../facts.tsx";
 import { writeTook } from "../format.ts";
-import { CodeBlock } from "../json.tsx";
+import { CodeBlock, indent } from "../json.tsx";
 import { Outside } from "../parts.tsx";
 import { Cost } from "../runs/table.tsx";
 import { t } from "../texts.ts";
 import type { ShownRun, StepItem } from "./data.ts";
-import { indent } from "./facts.tsx";
 import { Seen } from "./seen.tsx";
 import { writePrice } from "./summary.tsx";
 

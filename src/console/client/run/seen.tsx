@@ -1,11 +1,11 @@
 // The messages that the model saw in a round, read when a person asks for them.
 
 import { signal, useSignal } from "@preact/signals";
+import { indent } from "../json.tsx";
 import { useResource } from "../live.ts";
 import { FailureNote, Head, Icon, Outside } from "../parts.tsx";
 import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
-import { indent } from "./facts.tsx";
 
 interface SeenCall {
   id: string;

@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { Facts } from "../facts.tsx";
 import { shortenId, writeExact, writeMoment, writeSpan, writeTook } from "../format.ts";
 import { now } from "../live.ts";
 import { BudgetBar, Outside, RunState } from "../parts.tsx";
@@ -15,65 +16,63 @@ export function Summary({ run }: { run: ShownRun }) {
   const { agent_id, agent_name, version, created_at, usage, budgets } = run;
   const [approval] = run.pending_approvals;
   return (
-    <dl class="strip sum">
-      <div>
-        <dt>{t("run.status")}</dt>
-        <dd class="row">
-          <RunState status={run.status} />
-          {run.status === "waiting_approval" && approval && (
-            <a href={`/console/approvals/${approval}`}>{t("run.approval")}</a>
-          )}
-          {run.cancel_requested && isActive(run) && <span class="dim">{t("run.stopping")}</span>}
-        </dd>
-      </div>
-      <div>
-        <dt>{t("column.agent")}</dt>
-        <dd class="fit">
-          <a href={`/console/agents/${agent_id}`}>
-            <Outside text={agent_name ?? shortenId(agent_id)} cut />
-          </a>{" "}
-          <span class="dim">{t("runs.version", version)}</span>
-        </dd>
-      </div>
-      <div>
-        <dt>{t("runs.started_by")}</dt>
-        <dd class="fit">
-          <Starter run={run} /> <Repeated run={run} />
-        </dd>
-      </div>
-      <div>
-        <dt>{t("run.started")}</dt>
-        <dd>
-          <time dateTime={created_at} title={writeExact(created_at)}>
-            {writeMoment(created_at, now.value)}
-          </time>{" "}
-          <span class="dim">{t("run.ago", writeSpan(now.value - Date.parse(created_at)))}</span>
-        </dd>
-      </div>
-      <div>
-        <dt>{t("run.worked")}</dt>
-        <dd>
-          <Times run={run} />
-        </dd>
-      </div>
-      <div>
-        <dt>{t("run.rounds")}</dt>
-        <dd>
-          {usage.rounds}{" "}
-          {budgets.max_rounds !== null && (
-            <span class="dim">{t("run.of", budgets.max_rounds)}</span>
-          )}
-        </dd>
-      </div>
-      <div>
-        <dt>{t("runs.column.tokens")}</dt>
-        <dd>
-          {writeCount(usage.prompt_tokens)} <span class="dim">{t("run.tokens.in")}</span>{" "}
-          {writeCount(usage.completion_tokens)} <span class="dim">{t("run.tokens.out")}</span>
-        </dd>
-      </div>
-      <CostOfBudget run={run} />
-    </dl>
+    <Facts
+      kind="strip sum"
+      facts={[
+        [
+          t("run.status"),
+          <span class="row">
+            <RunState status={run.status} />
+            {run.status === "waiting_approval" && approval && (
+              <a href={`/console/approvals/${approval}`}>{t("run.approval")}</a>
+            )}
+            {run.cancel_requested && isActive(run) && <span class="dim">{t("run.stopping")}</span>}
+          </span>,
+        ],
+        [
+          t("column.agent"),
+          <div class="fit">
+            <a href={`/console/agents/${agent_id}`}>
+              <Outside text={agent_name ?? shortenId(agent_id)} cut />
+            </a>{" "}
+            <span class="dim">{t("runs.version", version)}</span>
+          </div>,
+        ],
+        [
+          t("runs.started_by"),
+          <div class="fit">
+            <Starter run={run} /> <Repeated run={run} />
+          </div>,
+        ],
+        [
+          t("run.started"),
+          <>
+            <time dateTime={created_at} title={writeExact(created_at)}>
+              {writeMoment(created_at, now.value)}
+            </time>{" "}
+            <span class="dim">{t("run.ago", writeSpan(now.value - Date.parse(created_at)))}</span>
+          </>,
+        ],
+        [t("run.worked"), <Times run={run} />],
+        [
+          t("run.rounds"),
+          <>
+            {usage.rounds}{" "}
+            {budgets.max_rounds !== null && (
+              <span class="dim">{t("run.of", budgets.max_rounds)}</span>
+            )}
+          </>,
+        ],
+        [
+          t("runs.column.tokens"),
+          <>
+            {writeCount(usage.prompt_tokens)} <span class="dim">{t("run.tokens.in")}</span>{" "}
+            {writeCount(usage.completion_tokens)} <span class="dim">{t("run.tokens.out")}</span>
+          </>,
+        ],
+        [t("run.cost"), <CostOfBudget run={run} />],
+      ]}
+    />
   );
 }
 
@@ -113,16 +112,13 @@ function CostOfBudget({ run: { cost, budgets } }: { run: ShownRun }) {
   const limit = budgets.max_cost_sar;
   return (
     <div class="cost">
-      <dt>{t("run.cost")}</dt>
-      <dd>
-        <Cost sum={total} />{" "}
-        <span class="dim">
-          {limit === null ? total !== null && t("column.sar") : t("run.cost.of", writePrice(limit))}
-        </span>
-        {total !== null && limit !== null && (
-          <BudgetBar used={Number(total)} limit={Number(limit)} label={t("run.cost.budget")} />
-        )}
-      </dd>
+      <Cost sum={total} />{" "}
+      <span class="dim">
+        {limit === null ? total !== null && t("column.sar") : t("run.cost.of", writePrice(limit))}
+      </span>
+      {total !== null && limit !== null && (
+        <BudgetBar used={Number(total)} limit={Number(limit)} label={t("run.cost.budget")} />
+      )}
     </div>
   );
 }

@@ -1,12 +1,11 @@
 // A call of a tool: its arguments, its result, and who let it run.
 import { type Fact, Facts } from "../facts.tsx";
 import { writeExact, writeTook } from "../format.ts";
-import { CodeBlock, Json } from "../json.tsx";
+import { CodeBlock, indent, Json } from "../json.tsx";
 import { Outside } from "../parts.tsx";
 import { Cost } from "../runs/table.tsx";
 import { t } from "../texts.ts";
 import type { DecisionStep, StepItem } from "./data.ts";
-import { indent } from "./facts.tsx";
 
 export function ToolDetail({ steps }: { steps: readonly StepItem[] }) {
   const call = steps.findLast((step) => step.kind === "tool_call")?.data;

@@ -1,9 +1,9 @@
 // One trigger: when it fires and what it did, and the acts on it.
 
-import { useSignal } from "@preact/signals";
-import { type Acts, useActs } from "../acts.tsx";
+import { ActButton, type Acts, useActs } from "../acts.tsx";
 import { ApiFailure, post } from "../api.ts";
 import { writeCommand } from "../curl.ts";
+import { DialogButton } from "../dialog.tsx";
 import { Facts } from "../facts.tsx";
 import { shortenId } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
@@ -115,7 +115,6 @@ async function fireNow(trigger: OpenedTriggerRow): Promise<void> {
 }
 
 function Buttons({ trigger, acts, onChanged }: TriggerActsProps) {
-  const isRotating = useSignal(false);
   const isActive = trigger.status === "active";
   const verb = isActive ? "pause" : "resume";
   const fire = async () => {
@@ -132,43 +131,17 @@ function Buttons({ trigger, acts, onChanged }: TriggerActsProps) {
   };
   return (
     <>
-      {isActive && (
-        <button
-          class="b"
-          type="button"
-          disabled={acts.isBusy}
-          onClick={() => acts.act(t("triggers.fire"), fire)}
-        >
-          {t("triggers.fire")}
-        </button>
-      )}
-      <button
-        class={isActive ? "b" : "b go"}
-        type="button"
-        disabled={acts.isBusy}
-        onClick={() => acts.act(t(`triggers.act.${verb}`), turn)}
-      >
-        {t(`triggers.act.${verb}`)}
-      </button>
+      {isActive && <ActButton verb={t("triggers.fire")} acts={acts} work={fire} />}
+      <ActButton
+        verb={t(`triggers.act.${verb}`)}
+        kind={isActive ? "b" : "b go"}
+        acts={acts}
+        work={turn}
+      />
       {trigger.kind === "webhook" && (
-        <button
-          class="b"
-          type="button"
-          onClick={() => {
-            isRotating.value = true;
-          }}
-        >
-          {t("triggers.rotate")}
-        </button>
-      )}
-      {isRotating.value && (
-        <RotationDialog
-          trigger={trigger}
-          onRotated={onChanged}
-          onClose={() => {
-            isRotating.value = false;
-          }}
-        />
+        <DialogButton verb={t("triggers.rotate")}>
+          {(close) => <RotationDialog trigger={trigger} onRotated={onChanged} onClose={close} />}
+        </DialogButton>
       )}
     </>
   );

@@ -1,5 +1,5 @@
 // The range of the address: a month, or some days up to one; hours are shown for two at most.
-import { writeDay } from "../format.ts";
+import { DAY_MS, writeDay } from "../format.ts";
 
 export interface UsageSpan {
   from: string;
@@ -10,7 +10,6 @@ export interface UsageSpan {
   isHourly: boolean;
 }
 
-const DAY_MS = 86_400_000;
 const HOURLY_DAYS_MAX = 2;
 const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/;
 const DAYS = /^(\d{1,2})d$/;

@@ -1,6 +1,6 @@
 // One delivery: each attempt with what was sent and what was answered.
 import { useRef } from "preact/hooks";
-import { useActs } from "../acts.tsx";
+import { ActButton, useActs } from "../acts.tsx";
 import { type Fact, Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
 import { shortenId, writeClock, writeExact } from "../format.ts";
@@ -124,7 +124,6 @@ export function DeliveryDetail({ id, onReplayed }: { id: string; onReplayed(): v
     opened.reload();
     onReplayed();
   };
-  const send = () => acts.act(t("webhooks.replay"), () => replay(id, done));
   const look = delivery && readDeliveryState(delivery);
   return (
     <section class="detail" aria-label={t("webhooks.delivery.one")}>
@@ -149,9 +148,7 @@ export function DeliveryDetail({ id, onReplayed }: { id: string; onReplayed(): v
               {look.word}
             </State>
             <span class="end">
-              <button class="b" type="button" disabled={acts.isBusy} onClick={send}>
-                {t("webhooks.replay")}
-              </button>
+              <ActButton verb={t("webhooks.replay")} acts={acts} work={() => replay(id, done)} />
             </span>
           </div>
           {acts.note}

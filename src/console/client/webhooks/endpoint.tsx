@@ -2,9 +2,10 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { type Acts, useActs } from "../acts.tsx";
+import { ActButton, type Acts, useActs } from "../acts.tsx";
 import { post } from "../api.ts";
 import { writeCommand } from "../curl.ts";
+import { DialogButton } from "../dialog.tsx";
 import { Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
@@ -95,7 +96,6 @@ interface ButtonsProps {
 
 function Buttons({ endpoint, acts, onChanged }: ButtonsProps) {
   const [, change] = useQuery();
-  const isRecovering = useSignal(false);
   const path = `/webhooks/${endpoint.id}`;
   const test = async () => {
     const made = await post<ListedDelivery>(`${path}/test`, {});
@@ -108,30 +108,15 @@ function Buttons({ endpoint, acts, onChanged }: ButtonsProps) {
     showToast({ text: t("webhooks.enable.done") });
     onChanged();
   };
-  const button = (isMain: boolean, text: string, press: () => void) => (
-    <button class={isMain ? "b go" : "b"} type="button" disabled={acts.isBusy} onClick={press}>
-      {text}
-    </button>
-  );
   if (endpoint.status === "disabled") {
-    const press = () => acts.act(t("webhooks.enable"), enable);
-    return button(true, t("webhooks.enable"), press);
+    return <ActButton verb={t("webhooks.enable")} kind="b go" acts={acts} work={enable} />;
   }
   return (
     <>
-      {button(false, t("webhooks.test"), () => acts.act(t("webhooks.test"), test))}
-      {button(false, t("webhooks.recover"), () => {
-        isRecovering.value = true;
-      })}
-      {isRecovering.value && (
-        <RecoveryDialog
-          endpoint={endpoint}
-          onDone={onChanged}
-          onClose={() => {
-            isRecovering.value = false;
-          }}
-        />
-      )}
+      <ActButton verb={t("webhooks.test")} acts={acts} work={test} />
+      <DialogButton verb={t("webhooks.recover")}>
+        {(close) => <RecoveryDialog endpoint={endpoint} onDone={onChanged} onClose={close} />}
+      </DialogButton>
     </>
   );
 }

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../api.ts";
 import { writeCommand } from "../curl.ts";
-import { Dialog } from "../dialog.tsx";
+import { Dialog, DialogButton } from "../dialog.tsx";
 import { CheckList, ChoiceField, CommandLine, TextField } from "../keys/form.tsx";
 import { revealSecret } from "../keys/secret.tsx";
 import { useResource } from "../live.ts";
@@ -15,29 +15,11 @@ const EVENTS = [
 ];
 const URL_CHARACTERS_MAX = 2_048;
 
-export function CreateWebhook() {
-  const isOpen = useSignal(false);
-  return (
-    <>
-      <button
-        class="b go"
-        type="button"
-        onClick={() => {
-          isOpen.value = true;
-        }}
-      >
-        {t("webhooks.create")}
-      </button>
-      {isOpen.value && (
-        <WebhookForm
-          onClose={() => {
-            isOpen.value = false;
-          }}
-        />
-      )}
-    </>
-  );
-}
+export const CreateWebhook = () => (
+  <DialogButton verb={t("webhooks.create")} kind="b go">
+    {(close) => <WebhookForm onClose={close} />}
+  </DialogButton>
+);
 
 function WebhookForm({ onClose }: { onClose(): void }) {
   const draft = useSignal({ account: "", url: "", events: [] as string[] });

@@ -1,13 +1,13 @@
 // A recovery: lost deliveries since a time are counted, then sent again.
+
 import { useSignal } from "@preact/signals";
 import { post } from "../api.ts";
 import { Dialog } from "../dialog.tsx";
+import { DAY_MS } from "../format.ts";
 import { useResource } from "../live.ts";
 import { FailureNote, showToast } from "../parts.tsx";
 import { t } from "../texts.ts";
 import type { ShownEndpoint } from "./data.ts";
-
-const DAY_MS = 86_400_000;
 
 /** Writes a moment as fields of date and time take it: in the reader's zone. */
 function writeField(ms: number): string {
