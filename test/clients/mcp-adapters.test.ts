@@ -1,0 +1,84 @@
+// The libraries by which agents of others use /mcp: the OpenAI Agents SDK and, where
+// WADI_TEST_MCP_ADAPTERS names a folder with its `node_modules`, @ai-sdk/mcp and
+// @langchain/mcp-adapters; in Python langchain-mcp-adapters and openai-agents.
+import { beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { createOpenAI } from "@ai-sdk/openai";
+import { Agent, MCPServerStreamableHttp, run, setDefaultOpenAIClient } from "@openai/agents";
+import { generateText, stepCountIs } from "ai";
+import { hasPython, runPython } from "../support/python.ts";
+import { baseOf, registerDev } from "./dev.ts";
+import { connect } from "./openai-client.ts";
+
+const ASK = '!tool guide {"message":"Hello"}';
+const SAID = "You said: Hello";
+
+/** The file of a package; undefined: it is not there. */
+function find(name: string): string | undefined {
+  try {
+    return Bun.resolveSync(name, process.env.WADI_TEST_MCP_ADAPTERS ?? "/nowhere");
+  } catch {
+    console.log(`${name} is not there: not tried.`);
+    return undefined;
+  }
+}
+const vercel = find("@ai-sdk/mcp");
+const langchain = find("@langchain/mcp-adapters");
+const hasAdapters = hasPython(
+  ["-c", "import langchain_mcp_adapters, agents"],
+  "langchain-mcp-adapters and openai-agents for Python",
+);
+
+const dev = registerDev();
+const place = () => ({
+  url: `${dev().url}/mcp`,
+  headers: { authorization: `Bearer ${dev().key}` },
+});
+beforeAll(async () => {
+  const body = { name: "Guide", slug: "guide", system_prompt: "Be brief.", expose: true };
+  expect((await dev().ask("POST", "/v1/agents", { body })).status).toBe(201);
+});
+
+test("an agent of the OpenAI Agents SDK calls an agent of ours", async () => {
+  setDefaultOpenAIClient(connect(dev()) as never);
+  const { url, headers } = place();
+  const server = new MCPServerStreamableHttp({ name: "wadi", url, requestInit: { headers } });
+  await server.connect();
+  const names = (await server.listTools()).map(({ name }) => name);
+  expect(names).toContain("guide");
+  const agent = new Agent({ name: "Asker", model: "svc", mcpServers: [server] });
+  expect((await run(agent, ASK)).finalOutput).toContain(SAID);
+  await server.close();
+});
+
+test.skipIf(!vercel)("the AI SDK calls an agent of ours by @ai-sdk/mcp", async () => {
+  const { createMCPClient } = await import(vercel!);
+  const client = await createMCPClient({ transport: { type: "http", ...place() } });
+  const tools = await client.tools();
+  const model = createOpenAI({ baseURL: baseOf(dev()), apiKey: dev().key! })("svc");
+  const { text, steps } = await generateText({
+    ...{ model, tools, stopWhen: stepCountIs(3), prompt: ASK },
+  });
+  expect(text).toContain(SAID);
+  expect(steps).toHaveLength(2);
+  await client.close();
+});
+
+test.skipIf(!langchain)("@langchain/mcp-adapters lists and calls agents of ours", async () => {
+  const { MultiServerMCPClient } = await import(langchain!);
+  const mcpServers = { wadi: { transport: "http", ...place() } };
+  const client = new MultiServerMCPClient({ mcpServers });
+  const tools: { name: string; invoke(input: object): Promise<unknown> }[] =
+    await client.getTools();
+  const guide = tools.find(({ name }) => name === "guide")!;
+  expect(JSON.stringify(await guide.invoke({ message: "Hello" }))).toContain(SAID);
+  await client.close();
+});
+
+test.skipIf(!hasAdapters)("in Python LangChain and the OpenAI Agents SDK do so too", async () => {
+  const { url, key } = dev();
+  const program = join(import.meta.dir, "mcp_adapters_client.py");
+  expect(JSON.parse(await runPython(program, [url, key!]))).toEqual({
+    ...{ langchain: true, agents: true },
+  });
+});
