@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { expectRefusal } from "../../../spec/agents/refusal.ts";
 import { type Json, readJson } from "../../../spec/agents/service.ts";
 import type { TestApp } from "../../../support/app.ts";
-import { addServer, makeAgent, refresh, runOnce, setRisk, startMcp } from "./front.ts";
+import { addServer, makeAgent, refresh, runOnce, setRisk, startMcp, until } from "./front.ts";
 import { ECHO } from "./peers.ts";
 
 let app: TestApp;
@@ -122,6 +122,16 @@ describe("a result", () => {
     }
   });
 
+  test("is not a request of the server that bears the id of ours", async () => {
+    using hostile = openHostile((id) =>
+      events(
+        { id, method: "sampling/createMessage", params: {}, result: says("injected") },
+        { id, result: says("real") },
+      ),
+    );
+    expect((await callOnce(hostile)).content).toBe("real");
+  });
+
   test("that comes twice counts once, and nothing after it is read", async () => {
     using hostile = openHostile((id) =>
       events(
@@ -197,6 +207,22 @@ describe("a server", () => {
     const refused = hostile.notes.filter(({ error }) => error);
     expect(refused.length).toBeLessThanOrEqual(16);
     for (const { error } of refused) expect(error.code).toBe(-32601);
+  });
+
+  test("that never answers is registered with its problem after half a minute", async () => {
+    let asks = 0;
+    using silent = Bun.serve({
+      ...{ hostname: "127.0.0.1", port: 0, idleTimeout: 0 },
+      fetch() {
+        asks++;
+        return new Promise<Response>(() => {});
+      },
+    });
+    const adding = addServer(app, `${silent.url.origin}/mcp`, { name: "silent" });
+    await until(async () => asks > 0);
+    await app.clock.advance(30_000);
+    expect((await adding).problem).toContain("was given up");
+    expect(asks).toBe(1);
   });
 
   test("that refuses the handshake says nothing to the model", async () => {
