@@ -1,7 +1,7 @@
 // The npm package `@ai-sdk/openai` with its default, the Responses API.
 import { describe, expect, test } from "bun:test";
 import { createOpenAI } from "@ai-sdk/openai";
-import { generateText, stepCountIs, streamText } from "ai";
+import { type APICallError, generateText, stepCountIs, streamText } from "ai";
 import { output, streamCalls, tools } from "./ai-client.ts";
 import { ANSWER, baseOf, CALLS, CITIES, failureOf, registerDev } from "./dev.ts";
 
@@ -65,8 +65,9 @@ describe("the npm package @ai-sdk/openai", () => {
     const own = { providerOptions: { openai: { store: false } } };
     expect((await generateText({ ...ask, ...own })).text).toBe(ANSWER);
     // Else it names the text by its id, and the error says what to do.
-    const failure = (await failureOf(generateText(ask))) as Error;
+    const failure = (await failureOf(generateText(ask))) as APICallError;
     expect(failure.message).toContain("`store: false`");
+    expect(JSON.parse(failure.responseBody!).error.param).toBe("input.1.type");
   });
 
   test("a failure in a stream is an error", async () => {
