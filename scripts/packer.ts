@@ -263,7 +263,9 @@ export const packLibrary = async (
     name: `packed ${name}`,
     setup: (builder) => {
       builder.onResolve(
-        { filter: new RegExp(`^(${RegExp.escape(entry)}|(\\./)?${name}(\\.br)?)$`) },
+        {
+          filter: new RegExp(`^(${RegExp.escape(entry)}|(\\.{1,2}/([\\w-]+/)*)?${name}(\\.br)?)$`),
+        },
         ({ path }) => {
           return { path: basename(path), namespace };
         },
