@@ -19,9 +19,10 @@ export const root = dirname(import.meta.dir);
 
 /** Libraries by their packages, and files of ours: parts of libraries, and what few servers use. */
 const PACKED_LIBRARIES = [
-  ...["re2js", "htmlparser2", "croner", "toml-eslint-parser"],
+  ...["re2js", "croner", "toml-eslint-parser"],
   join(root, "src/agents/tools/json-schema/library.ts"),
   join(root, "src/agents/tools/calculator/calculate.ts"),
+  join(root, "src/agents/tools/page/page-text.ts"),
   join(root, "src/platform/metrics-library.ts"),
   join(root, "src/counters/shared-counters.ts"),
   join(root, "src/agents/runs/events/shared-live.ts"),

@@ -10,7 +10,7 @@ export const toolComputations = [
     return calculate(text);
   }),
   implementTask(PAGE, async (input) => {
-    const { readPage } = await import("./page/page.ts");
+    const { readPage } = await import("./page/page-text.ts");
     return readPage(input);
   }),
   implementTask(SCHEMA, async (parameters) => {

@@ -2,7 +2,7 @@
 import type { ComputeTask, Uncomputed } from "../../compute/index.ts";
 import type { CalculationResult } from "./calculator/calculate.ts";
 import type { Parameters } from "./json-schema/parameters.ts";
-import type { PageInput, PageText } from "./page/page.ts";
+import type { PageInput, PageText } from "./page/page-text.ts";
 
 export const CALCULATION: ComputeTask<string, CalculationResult> = {
   name: "calculation",

@@ -10,7 +10,7 @@ import {
 import { shorten, URL_CHARACTERS_MAX } from "../../../platform/text.ts";
 import { PAGE, UNCOMPUTED } from "../compute-tasks.ts";
 import { type BuiltinTool, failure, type ToolResult, type ToolUse } from "../contract.ts";
-import type { Omission } from "../page/page.ts";
+import type { Omission } from "../page/page-text.ts";
 
 const TIMEOUT_MS = 30_000;
 /** Time limit of the request, below the tool's own: the page is parsed afterwards. */

@@ -1,5 +1,5 @@
 // Reads a page in a test, as if a server had sent it.
-import { type PageText, readPage } from "../../../../src/agents/tools/page/page.ts";
+import { type PageText, readPage } from "../../../../src/agents/tools/page/page-text.ts";
 
 interface Sent {
   type?: string | null;
