@@ -118,7 +118,8 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
   const shared = shareLive({ url, database, id: deps.ids.uuid(), live, log });
   return {
     prepareRun: (...run) => starter.prepare(...run),
-    services: [new ApprovalExpiry(deps, runs), refresher, engine, evaluations, ...shared],
+    // Runs that end during a stop are still told to other processes.
+    services: [...shared, new ApprovalExpiry(deps, runs), refresher, engine, evaluations],
     pages: createMcpPages(deps),
     listening: [streams, waits, mcpWaits],
     drain: () => engine.drain(),

@@ -24,7 +24,7 @@ export function shareLive({ database, ...options }: LiveSharing): Service[] {
         const { id: installation } = await database.bind(installationStore).find();
         shared = new SharedLive({ ...options, installation, writeDelta: deltaFrame });
         options.live.others = shared;
-        await shared.start();
+        shared.start();
       },
       stop: () => shared?.stop(),
     },

@@ -1,7 +1,7 @@
 // Tells other processes of the replies under way here, and hears of theirs, by way of Valkey. Only
 // those of which a client follows the run are told, and none is stored. The executable holds this
 // file packed, so it imports no module with state that others share.
-import { createSystemClock, yieldToEventLoop } from "../../../platform/clock.ts";
+import { createSystemClock, settlesWithin, yieldToEventLoop } from "../../../platform/clock.ts";
 import { guardCallback } from "../../../platform/error-boundary.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Service } from "../../../platform/service.ts";
@@ -77,8 +77,7 @@ export class SharedLive implements Service, OtherReplies {
     this.#options.log.error("runs: live text of other processes failed", { error });
   };
 
-  async start(): Promise<void> {
-    await this.#connect();
+  start(): void {
     this.#loop.wake();
   }
 
@@ -175,11 +174,9 @@ export class SharedLive implements Service, OtherReplies {
     const { subscriber, publisher } = link;
     this.#isHeard = true;
     try {
-      await Promise.all([subscriber.connect(), publisher.connect()]);
-      const own = this.#channel(this.#options.id);
-      const hear = (take: (text: string) => void) => guardCallback(this.#onBug, take);
-      await subscriber.subscribe(this.#channel("asks"), hear(this.#onAsk));
-      await subscriber.subscribe(own, hear(this.#onNews));
+      // A server that is frozen takes connections, and answers nothing.
+      const isOpen = await settlesWithin(this.#clock, CONNECT_MS, this.#open(link));
+      if (!isOpen) throw new Error("Valkey did not answer in time");
     } catch (error) {
       subscriber.close();
       publisher.close();
@@ -191,6 +188,13 @@ export class SharedLive implements Service, OtherReplies {
     this.#isFresh = true;
     this.#isWarned = false;
     for (const client of [subscriber, publisher]) client.onclose = () => this.#lose(link);
+  }
+
+  async #open({ subscriber, publisher }: Link): Promise<void> {
+    const hear = (take: (text: string) => void) => guardCallback(this.#onBug, take);
+    await Promise.all([subscriber.connect(), publisher.connect()]);
+    await subscriber.subscribe(this.#channel("asks"), hear(this.#onAsk));
+    await subscriber.subscribe(this.#channel(this.#options.id), hear(this.#onNews));
   }
 
   /** Without the connection there is no live text of others; stored events go on. */
@@ -218,7 +222,7 @@ export class SharedLive implements Service, OtherReplies {
     if (isFresh) {
       for (const mirror of this.#mirrors.values()) mirror.end(false, from);
       const asked = this.#listElsewhere(this.#mirrors.keys());
-      if (asked.length > 0) this.#ask({ runs: asked, are: "new" });
+      if (asked.length > 0) this.#ask({ runs: asked, are: "all" });
     }
     let reader = this.#readers.get(from);
     if (!reader) {

@@ -32,6 +32,24 @@ test("pieces that wait too long for a slow connection become a snapshot", () => 
   expect(outlets.hasNews).toBe(false);
 });
 
+test("a Valkey that takes connections and answers nothing delays no start", async () => {
+  using frozen = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const lines: string[] = [];
+  const shared = new SharedLive({
+    ...{ url: `redis://127.0.0.1:${frozen.port}`, installation: "i", id: "p" },
+    ...{ live: new LiveRuns(), writeDelta: deltaFrame },
+    log: createLog(createSystemClock(), (line) => void lines.push(line), false),
+  });
+  shared.start();
+  const client = follow(Object.assign(new LiveRuns(), { others: shared }));
+  while (lines.length === 0) await new Promise(setImmediate);
+  expect(client.frames).toEqual([]);
+  await shared.stop();
+  expect(lines.filter((line) => line.includes("replies of other servers come whole")).length).toBe(
+    1,
+  );
+});
+
 if (HAS_VALKEY) describe("two processes", testProcesses);
 else test.skip("skipped: it needs a Valkey or Redis server", () => {});
 
@@ -56,7 +74,7 @@ function testProcesses(): void {
     const options = { url, installation, id, live, log, renewEveryMs, writeDelta: deltaFrame };
     const shared = new SharedLive(options);
     live.others = shared;
-    await shared.start();
+    shared.start();
     cleanUp.push(() => shared.stop());
     return { live, shared, lines };
   };
