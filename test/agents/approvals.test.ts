@@ -1,5 +1,6 @@
 // What operators read of an approval: a preview of its call, and what its run knew before.
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { ApprovalExpiry } from "../../src/agents/approvals/expiry.ts";
 import { createApprovalQueries } from "../../src/agents/approvals/queries.ts";
 import { bindStores, type Stores } from "../store/cases.ts";
 import { claimRuns, count, start } from "../store/run-acts.ts";
@@ -17,6 +18,30 @@ beforeEach(async () => {
   await claimRuns(stores);
 });
 afterEach(() => database.close());
+
+test("overdue approvals are expired a hundred at once, without a rest between", async () => {
+  const clock = createManualClock();
+  let left = 250;
+  const expired: number[] = [];
+  const approvals = {
+    listOverdue: async (_now: number, limit: number) =>
+      Array.from({ length: Math.min(left, limit) }, (_, n) => `p-${n}`),
+    findNextExpiry: async () => undefined,
+  };
+  const expire = async (overdue: readonly unknown[]) => {
+    left -= overdue.length;
+    return expired.push(overdue.length);
+  };
+  const deps = { clock, ids: createSeededIds(), log: {}, process: { isSkewed: false } };
+  const expiry = new ApprovalExpiry(
+    { ...deps, database: { bind: () => approvals } } as never,
+    { expire } as never,
+  );
+  expiry.start();
+  await clock.advance(0);
+  expect(expired).toEqual([100, 100, 50]);
+  await expiry.stop(0);
+});
 
 const open = () =>
   createApprovalQueries({ database, clock: createManualClock(), ids: createSeededIds() });

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { restoreBackup } from "../../src/backup/index.ts";
+import { readRows } from "../../src/backup/reader.ts";
 import { hasDatabase, openSnapshot, type TransferPlace } from "../../src/database/index.ts";
 import type { Clock } from "../../src/platform/clock.ts";
 import { failureOf, type Ground } from "../support/database.ts";
@@ -84,6 +85,37 @@ test("whole numbers in other notations are restored alike by both engines", asyn
     await restore(file, place);
     expect((await readAll(place)).accounts).toContain('["a","b",1,null]');
   }
+});
+
+test("a manifest that counts other rows than there are is refused", async () => {
+  await refuse(
+    ({ end, tables }) => {
+      const counts = tables.map(({ table: name, rows }) => ({ name, rows: rows.length }));
+      counts[0]!.rows += 1;
+      Object.assign(end, { tables: counts });
+    },
+    () => "is damaged: its content is not what its manifest says; use another",
+  );
+});
+
+test("rows are read in parts of 1,000, or of 256 KB", async () => {
+  const long = JSON.stringify(["x".repeat(100_000)]);
+  const file = forge((draft) => {
+    draft.tables.length = 0;
+    const columns = ["id"];
+    draft.tables.push({ table: "many", columns, rows: Array(1_500).fill('["a"]') });
+    draft.tables.push({ table: "long", columns, rows: Array(5).fill(long) });
+  });
+  const parts: [string, number, number][] = [];
+  for await (const { table, before, rows } of readRows(file)) {
+    parts.push([table, before, rows.length]);
+  }
+  expect(parts).toEqual([
+    ["many", 0, 1_000],
+    ["many", 1_000, 500],
+    ["long", 0, 3],
+    ["long", 3, 2],
+  ]);
 });
 
 test("a backup that has become another one since it was verified is refused", async () => {

@@ -128,6 +128,7 @@ test("a destination that could not take a backup is found before one is due", as
   writeFileSync(file, "");
   const refusal = await failureOf(open(`to = "${file}"`).check());
   expect(refusal.message).toBe(`${file} is no folder`);
+  expect((await failureOf(open(`to = "${join(file, "below")}"`).check())).name).toBe("BackupError");
   using bucket = openBucket("AK");
   await open(nameBucket(bucket)).check();
   await failureOf(open(nameBucket(bucket, "other")).check());
@@ -197,7 +198,11 @@ test("a bucket gets whole backups, keeps the newest, and refuses a wrong key", a
   for (const name of ["110000", "110500", "111000", "111500"]) {
     bucket.objects.set(`wadi/${nameAt(name)}`, new Uint8Array());
   }
-  const { timer, clock, said } = openTimer(lines("AK"));
+  const { timer, clock, said, destination } = openTimer(lines("AK"));
+  // Its lists come in pages of two.
+  expect(await destination.list("wadi-")).toEqual(
+    ["110000", "110500", "111000", "111500"].map(nameAt),
+  );
   const made = said();
   timer.start();
   expect((await made)[0]).toBe("backup: made");
@@ -238,6 +243,26 @@ test("an endpoint that does not answer is named, with the code and no secret", a
     },
   ]);
   await timer.stop(1_000);
+});
+
+test("what a bucket answers is told in 300 harmless characters, and its region has a default", async () => {
+  const signed: (string | null)[] = [];
+  using server = Bun.serve({
+    ...{ hostname: "127.0.0.1", port: 0 },
+    fetch({ headers }) {
+      signed.push(headers.get("authorization"));
+      const message = `Go\t away ${"x".repeat(400)}`;
+      const error = `<Code>Denied</Code><Message>${message}</Message>`;
+      return new Response(`<Error>${error}</Error>`, { status: 403 });
+    },
+  });
+  const { destination } = openTimer(
+    nameBucket({ url: `http://127.0.0.1:${server.port}` } as Bucket),
+  );
+  const { message } = await failureOf(destination.list("wadi-"));
+  const told = `Go  away ${"x".repeat(400)}`.slice(0, 300);
+  expect(message).toEndWith(`refuses the backup (Denied): ${told}`);
+  expect(signed[0]).toContain("/us-east-1/s3/");
 });
 
 test("an abandoned upload leaves no object, in one part or in many", async () => {

@@ -109,6 +109,52 @@ describe("a rotation", () => {
     expect(await passing.rotate({ givesUp: false })).toEqual({ ok: false, reason: "no file" });
   });
 
+  test("reads 100 secrets at once, and names ten of all that it cannot open", async () => {
+    await fill(1);
+    const [known] = keyIds();
+    const sealed = (n: number) => {
+      return { ...at(n), set_at: 7, sealed: "v1.other.x", key_id: "other" };
+    };
+    const pages = [6, 6].map((count, page) =>
+      Array.from({ length: count }, (_, n) => sealed(6 * page + n)),
+    );
+    const limits: number[] = [];
+    const store = {
+      findKey: async () => known,
+      claim: async (key_id: string) => key_id,
+      async listOthers(_key: string, _after: unknown, limit: number) {
+        limits.push(limit);
+        return pages.shift() ?? [];
+      },
+      reseal: async () => ({ resealed: 0, dropped: 0, left: 12 }),
+    };
+    const ring = new KeyRing({ file, clock, warn() {} });
+    const rotated = await rotateSecrets({ store: store as never, ring, givesUp: false });
+    expect(rotated).toMatchObject({ ok: false, reason: "unreadable", left: 12 });
+    expect("places" in rotated && rotated.places.map(({ row_id }) => row_id)).toEqual(
+      Array.from({ length: 10 }, (_, n) => `c-${n}`),
+    );
+    expect(limits).toEqual([100, 100, 100]);
+  });
+
+  test("that a process does not follow seals nothing with the new key, and goes on later", async () => {
+    const server = await fill(1);
+    const asked: (readonly string[])[] = [];
+    const awaitKeys = async (ids: readonly string[]) => {
+      asked.push(ids);
+      return asked.length === 1 ? ["host-2"] : [];
+    };
+    const first = await open().rotate({ givesUp: false, awaitKeys });
+    expect(first).toEqual({ ok: false, reason: "not everywhere", file, processes: ["host-2"] });
+    const both = keyIds();
+    expect(both).toHaveLength(2);
+    expect((await stored()).map(({ key_id }) => key_id)).toEqual([both[1]!]);
+    const second = await open().rotate({ givesUp: false, awaitKeys });
+    expect(second).toMatchObject({ ok: true, is_resumed: true, resealed: 1 });
+    expect(asked).toEqual([both, both]);
+    await expectOpen(server, 1);
+  });
+
   test("does not disturb another rotation under way", async () => {
     const server = await fill(1);
     const bound = database.bind(secretStore);

@@ -21,6 +21,8 @@ describe("a longer result", () => {
     ["م".repeat(100_000)],
     [`x${"🐪".repeat(50_000)}`],
     ["漢x".repeat(60_000)],
+    // Longer in bytes only.
+    ["漢".repeat(30_000)],
   ])("shows head and tail with a marker between (%#)", (content) => {
     const { shown, whole, truncated } = cutOutput(content, "call_1");
     expect(truncated).toBe(true);
