@@ -478,10 +478,45 @@ test("a process whose clock is over a second apart from the database's is not re
 
 test("a lone process is ready whatever its clock says", async () => {
   const world = await openWorld();
-  const database = { ...world.database, isShared: false };
+  const bind = (one: typeof processStore) => {
+    const { beat, ...store } = world.database.bind(one);
+    return { ...store, beat: async (epoch: number) => ((await beat(epoch)) ?? 0) + 300_000 };
+  };
+  const database = { ...world.database, bind, isShared: false } as unknown as Database;
   const { process } = create({ ...world, database });
   world.clock.shiftWall(300_000);
   await process.start();
   await world.clock.advance(2_000);
   expect(process.isSkewed).toBe(false);
+});
+
+describe("a lease", () => {
+  test("is of one process until its work ends, also by a bug", async () => {
+    const world = await openWorld();
+    const [one, other] = [create(world).process, create(world).process];
+    for (const process of [one, other]) await process.start();
+    const take = () => other.withLease("work", async () => {});
+    const tried: boolean[] = [];
+    const isOwn = await one.withLease("work", async (mayAct) => {
+      tried.push(await mayAct(), await take());
+    });
+    expect([isOwn, tried, await take()]).toEqual([true, [true, false], true]);
+    const bug = one.withLease("work", async () => {
+      throw new Error("a bug");
+    });
+    expect(bug).rejects.toThrow("a bug");
+    await bug.catch(() => {});
+    expect(await take()).toBe(true);
+  });
+
+  test("allows nothing more to a process that others took for dead meanwhile", async () => {
+    const world = await openWorld();
+    const { process } = create(world);
+    await process.start();
+    await process.withLease("work", async (mayAct) => {
+      await world.store.end(process.epoch, world.clock.now());
+      await world.clock.advance(2_000);
+      expect([process.epoch, await mayAct()]).toEqual([2, false]);
+    });
+  });
 });

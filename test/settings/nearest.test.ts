@@ -27,3 +27,8 @@ test("a name of any length is handled without comparing it", () => {
 test("the first of two equally near names is used", () => {
   expect(findNearest("bat", ["cat", "hat"])).toBe("cat");
 });
+
+test("a name of more than 64 characters is compared with none", () => {
+  const [long, longer] = ["x".repeat(64), "x".repeat(65)];
+  expect([findNearest(long, [long]), findNearest(longer, [longer])]).toEqual([long, undefined]);
+});

@@ -114,7 +114,9 @@ test("a bucket of backups needs a name, a key's id and its secret, which no mess
     expect(() => read(named)).toThrow("the bucket has 3 to 63 lower-case letters");
   }
   expect(read('to = "C:/backups"')).toMatchObject({ to: "C:/backups" });
-  expect(() => read('every = "59s"')).toThrow("backup.every must be 0s or at least 1m");
+  for (const every of ["59s", "59999ms"]) {
+    expect(() => read(`every = "${every}"`)).toThrow("backup.every must be 0s or at least 1m");
+  }
 });
 
 test("a key that is no file of a usual size, such as a pipe without a writer, is refused at once", () => {

@@ -144,6 +144,7 @@ test("while nobody follows a piece costs nothing, and the model is asked for who
   expect(["1", "2", "3", "4"].map((id) => run({ id }))).toEqual([true, true, true, false]);
   expect(run({ id: "5", started_by_key_id: "other" })).toBe(true);
   expect(run({ id: "6", trigger_kind: "cron" })).toBe(false);
+  expect(run({ id: "13", trigger_kind: "cron", started_by_key_id: "another" })).toBe(false);
   // A key that follows is expected to follow its next runs, too, however many begin at once.
   live.expect("k");
   const begun = ["8", "9", "10", "11", "12"].map((id) => ask(live, makeRow({ id })).reply);
@@ -201,4 +202,18 @@ test("what a lost execution of a run still writes disturbs no stream of its next
   next.send(text("lo"));
   next.end();
   expect(rebuild(client.frames)!.text).toBe("Hello");
+});
+
+test("the unfollowed runs of at most 10,000 keys are remembered", () => {
+  const live = new LiveRuns();
+  const run = (started_by_key_id: string) => {
+    const { wantsPieces } = live.begin(makeRow({ started_by_key_id }));
+    live.leave("r");
+    return wantsPieces;
+  };
+  for (let n = 0; n < 3; n++) run("k");
+  for (let n = 0; n < 9_998; n++) run(`k-${n}`);
+  expect(run("k")).toBe(false);
+  for (const key of ["the last", "one more"]) run(key);
+  expect(run("k")).toBe(true);
 });

@@ -83,6 +83,7 @@ function openRun() {
       await turn();
     },
     row: () => ({ ...run }),
+    listened: () => [...listeners.keys()],
   };
 }
 const STEP = { created_at: 0, data: { event: "budget", message: "x" }, status: "running" };
@@ -271,12 +272,13 @@ test("agents.limits.stream_lifetime a stream lives for an hour, to the milliseco
   expect([one.isOpen, clock.pending()]).toEqual([false, 0]);
 });
 
-test("a stopping server ends its streams and opens none", async () => {
-  const { streams, row } = openRun();
+test("a stopping server ends its streams, listens no more, and opens none", async () => {
+  const { streams, row, listened } = openRun();
+  expect(listened().toSorted()).toEqual(["key", "run"]);
   const one = openStream();
   streams.open("k", row() as never, () => one.stream);
   await streams.stop();
-  expect(one.isOpen).toBe(false);
+  expect([one.isOpen, listened()]).toEqual([false, []]);
   const open = () => streams.open("k", row() as never, () => openStream().stream);
   expect(open).toThrow(expect.objectContaining({ code: "service_unavailable" }));
 });

@@ -197,3 +197,11 @@ test("takes time linear in the text", async () => {
     expect((await scrub(text, secret, false)).length).toBeLessThanOrEqual(text.length);
   }
 });
+
+test("a secret is searched encoded from six characters on, and within words from four on", async () => {
+  const encode = (text: string) => Buffer.from(text).toString("base64");
+  expect(await scrub(encode("sesame"), "sesame", false)).toBe("[secret]");
+  expect(await scrub(encode("sesam"), "sesam", false)).toBe(encode("sesam"));
+  expect(await scrub("xseszx xsesx", "sesz", false)).toBe("x[secret]x xsesx");
+  expect(await scrub("xsesx ses", "ses", false)).toBe("xsesx [secret]");
+});
