@@ -70,7 +70,7 @@ async function bundle(
   return shortenCode(await outputs[0]!.text());
 }
 
-/** Leaves out what a minifier keeps: spreads of what is written out, and brackets of a parameter. */
+/** Leaves out what a minifier keeps: spreads of literals, and brackets of a single parameter. */
 const shortenCode = (code: string): string =>
   code
     .replaceAll(/\.\.\.\{([^{}]+)\}(?=[,}])/g, "$1")
