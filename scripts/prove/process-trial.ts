@@ -119,7 +119,9 @@ const noteHeld = async ({ sql }: ProcessStage, facts: Facts, server: StageServer
 
 const killBusy = async (stage: ProcessStage, facts: Facts, bait: StageServer) => {
   const isBusy = async () => (await stage.count(`runs WHERE epoch IN ${epochsOf(bait)}`)) > 0;
-  await until("a process holds a run", isBusy);
+  // The others may have taken all.
+  const isDecided = async () => (await isBusy()) || (await isQuiet(stage));
+  await until("a process holds a run", isDecided);
   bait.child.kill();
   await until("it is gone", () => isGone(bait.child));
   await noteHeld(stage, facts, bait);
