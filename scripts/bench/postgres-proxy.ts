@@ -14,7 +14,11 @@ export interface PostgresProxy {
   stop(): void;
 }
 
-export const startPostgresProxy = (hostname: string, port: number): PostgresProxy => {
+export const startPostgresProxy = (
+  hostname: string,
+  port: number,
+  isCounted: (bytes: Uint8Array) => boolean = () => true,
+): PostgresProxy => {
   let trips = 0;
   const connect = (socket: Socket<Link>): Promise<Socket> =>
     Bun.connect({
@@ -35,8 +39,8 @@ export const startPostgresProxy = (hostname: string, port: number): PostgresProx
         socket.data = { onward: connect(socket), hasAsked: false };
       },
       async data({ data }, bytes) {
-        data.hasAsked = true;
         const copy = new Uint8Array(bytes);
+        data.hasAsked = isCounted(copy);
         (await data.onward).write(copy);
       },
       close: async ({ data }) => void (await data.onward).end(),
