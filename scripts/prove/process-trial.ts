@@ -250,10 +250,10 @@ const wake = async (
     (await count(`runs WHERE id = '${again}' AND finished_at IS NOT NULL`)) === 1 &&
     (await isQuiet(stage));
   await until(`${point}: a run after the waking`, isOver);
-  // A start whose transaction was ended meanwhile ends with it: its supervisor repeats it.
+  // A start whose transaction was ended meanwhile ends with it: its supervisor repeats it. Any
+  // other end is a fault, which its exit code and log explain.
   const isReady = async () =>
-    (await frozen.ask("GET", "/readyz"))?.status === 200 ||
-    (!frozen.hasStarted && (await isGone(frozen.child)));
+    (await frozen.ask("GET", "/readyz"))?.status === 200 || (await isGone(frozen.child));
   await until(`${point}: the woken one is ready`, isReady);
   const own = await stage.sql`SELECT data::json ->> 'tool_call_id' AS id FROM steps
     WHERE run_id = ${again} AND kind = 'tool_call'`;
