@@ -289,7 +289,10 @@ test("its document is valid, complete, and apart from the public one", async () 
     "..1000 characters": "approvalsApprove.reason approvalsReject.reason",
     "..16384 characters": "connectionsCreate.secret connectionsSetSecret.secret",
     "..128 characters": "requestsFollow?id requestsList?before requestsShow?id",
-    "1..9007199254740991": "processesDrain?epoch",
+    "1..9007199254740991": "processesDrain?epoch processesUndrain?epoch",
+    "..500 characters": "webhooksCreate.description",
+    "1..2048 characters": "webhooksCreate.url",
+    "1..7 items": "webhooksCreate.events",
   });
   const ids = operations.map((operation) => (operation as { operationId: string }).operationId);
   expect(new Set(ids).size).toBe(ids.length);

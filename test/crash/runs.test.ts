@@ -56,9 +56,11 @@ const SCENES: Readonly<Record<string, Scene>> = {
  * Old runs are swept at most once an hour; the only process of a database sends no heartbeat, and
  * takes no lease.
  */
-const ALONE = ["processes.beat", "processes.takeLease", "processes.endLease"];
+const ALONE = ["processes.beat", "processes.noteSkew", "processes.takeLease", "processes.endLease"];
 /** An operator asks for these; none of them changes a run. */
-const ASKED = ["drain", "endDrain", "askReload", "askAbout"].map((name) => `processes.${name}`);
+const ASKED = ["drain", "undrain", "endDrain", "askReload", "askAbout"].map(
+  (name) => `processes.${name}`,
+);
 const UNREACHED = ["runs.sweep", "runs.sweepStarts", ...ALONE, ...ASKED];
 /** Needs two crashes without progress, as in `suspects.test.ts`. */
 const OF_SUSPECTS = ["runs.claimSuspect"];
