@@ -1,6 +1,13 @@
 // The OpenAI Agents SDK with its default, the Responses API.
 import { beforeAll, describe, expect, test } from "bun:test";
-import { Agent, run, setDefaultOpenAIClient, setTracingDisabled, tool } from "@openai/agents";
+import {
+  Agent,
+  MCPServerStreamableHttp,
+  run,
+  setDefaultOpenAIClient,
+  setTracingDisabled,
+  tool,
+} from "@openai/agents";
 import { ANSWER, CALLS, CITIES, registerDev, WEATHER } from "./dev.ts";
 import { connect } from "./openai-client.ts";
 
@@ -46,6 +53,20 @@ describe("the npm package @openai/agents", () => {
       expect(asked).toEqual(CITIES);
     });
   }
+
+  test("an agent calls an agent of ours at /mcp", async () => {
+    const body = { name: "Guide", slug: "guide", system_prompt: "Be brief.", expose: true };
+    expect((await dev().ask("POST", "/v1/agents", { body })).status).toBe(201);
+    const requestInit = { headers: { authorization: `Bearer ${dev().key}` } };
+    const url = `${dev().url}/mcp`;
+    const server = new MCPServerStreamableHttp({ name: "wadi", url, requestInit });
+    await server.connect();
+    expect((await server.listTools()).map(({ name }) => name)).toContain("guide");
+    const agent = new Agent({ name: "Asker", model: "svc", mcpServers: [server] });
+    const { finalOutput } = await run(agent, '!tool guide {"message":"Hello"}');
+    expect(finalOutput).toContain("You said: Hello");
+    await server.close();
+  });
 
   test("a stream yields the text in pieces", async () => {
     const agent = new Agent({ name: "Guide", model: "svc" });

@@ -1,14 +1,12 @@
-// The libraries by which agents of others use /mcp: the OpenAI Agents SDK and, where
-// WADI_TEST_MCP_ADAPTERS names a folder with its `node_modules`, @ai-sdk/mcp and
-// @langchain/mcp-adapters; in Python langchain-mcp-adapters and openai-agents.
+// The libraries by which agents of others use /mcp: where WADI_TEST_MCP_ADAPTERS names a folder with
+// its `node_modules`, @ai-sdk/mcp and @langchain/mcp-adapters; in Python langchain-mcp-adapters and
+// openai-agents.
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createOpenAI } from "@ai-sdk/openai";
-import { Agent, MCPServerStreamableHttp, run, setDefaultOpenAIClient } from "@openai/agents";
 import { generateText, stepCountIs } from "ai";
 import { hasPython, runPython } from "../support/python.ts";
 import { baseOf, registerDev } from "./dev.ts";
-import { connect } from "./openai-client.ts";
 
 const ASK = '!tool guide {"message":"Hello"}';
 const SAID = "You said: Hello";
@@ -37,18 +35,6 @@ const place = () => ({
 beforeAll(async () => {
   const body = { name: "Guide", slug: "guide", system_prompt: "Be brief.", expose: true };
   expect((await dev().ask("POST", "/v1/agents", { body })).status).toBe(201);
-});
-
-test("an agent of the OpenAI Agents SDK calls an agent of ours", async () => {
-  setDefaultOpenAIClient(connect(dev()) as never);
-  const { url, headers } = place();
-  const server = new MCPServerStreamableHttp({ name: "wadi", url, requestInit: { headers } });
-  await server.connect();
-  const names = (await server.listTools()).map(({ name }) => name);
-  expect(names).toContain("guide");
-  const agent = new Agent({ name: "Asker", model: "svc", mcpServers: [server] });
-  expect((await run(agent, ASK)).finalOutput).toContain(SAID);
-  await server.close();
 });
 
 test.skipIf(!vercel)("the AI SDK calls an agent of ours by @ai-sdk/mcp", async () => {
