@@ -349,5 +349,8 @@ describe("the data", () => {
     writeFileSync(file, line(1) + key);
     expect(await look()).toMatchObject({ status: "warn" });
     expect((await look()).says).toContain("`wadi secrets rotate` ends a rotation");
+    // Two keys, of which neither is that of the stored secrets.
+    writeFileSync(file, line(1) + line(2));
+    expect(await look()).toMatchObject({ status: "fail", says: another });
   });
 });

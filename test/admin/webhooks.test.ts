@@ -1,6 +1,7 @@
 // Tests the operator's webhook commands: endpoints, deliveries and replays.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { AdminError } from "../../src/admin/index.ts";
+import { AdminError, nameLocalActor, perform } from "../../src/admin/index.ts";
+import { webhookOperations } from "../../src/admin/operations/webhooks.ts";
 import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
 import { give, happen, listDeliveries } from "../spec/agents/webhooks-front.ts";
 import { type AskOptions, KEY } from "../support/app.ts";
@@ -8,6 +9,7 @@ import { type AskOptions, KEY } from "../support/app.ts";
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
 const OTHER = { key: `${KEY}-other` };
 const ANY = { limit: 20 };
+const ACTOR = nameLocalActor();
 
 let front: RunsFront;
 beforeAll(async () => {
@@ -147,6 +149,11 @@ test("an endpoint is created for an account, and its secret shown once", async (
   const made = await verbs().create("dev", { ...asked, events: ["run.failed", "run.failed"] });
   expect(made).toMatchObject({ ...asked, account: "dev", events: ["run.failed"] });
   expect(made.secret).toStartWith("whsec_");
+  // The audit log has nothing that the account wrote.
+  await perform(front.app.admin, webhookOperations.enable, { id: made.id }, ACTOR);
+  const [entry] = await front.app.admin.audit.list({ limit: 1 });
+  const kept = { id: made.id, status: "enabled" };
+  expect([entry!.state_before, entry!.state_after]).toEqual([kept, kept]);
   const shown = await verbs().show(made.id);
   expect(shown).not.toHaveProperty("secret");
   const { secret: _, ...rest } = made;

@@ -184,6 +184,10 @@ describe("refused settings name the line", () => {
       'wadi.toml:4:1: search.folder must be empty with kind "searxng", which looks elsewhere',
     ],
     [
+      '[search]\nkind = "searxng"\nurl = "http://10.0.0.8:8888/?key=s3cret"\n',
+      "wadi.toml:3:1: search.url must be an http or https URL without user, query or fragment",
+    ],
+    [
       '[search]\nkind = "stub"\nurl = "http://10.0.0.8:8888"\n',
       'wadi.toml:3:1: search.url must be empty with kind "stub", which asks no server',
     ],

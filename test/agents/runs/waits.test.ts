@@ -1,9 +1,14 @@
 // Waits for changes of runs, by the preference `wait` of RFC 7240.
 import { expect, test } from "bun:test";
-import { readWait } from "../../../src/agents/runs/waits.ts";
+import type { Caller } from "../../../src/access/index.ts";
+import type { RunPosition } from "../../../src/agents/runs/store/reads.ts";
+import { hasEnded, RunWaits, readWait } from "../../../src/agents/runs/waits.ts";
+import type { WakeListener } from "../../../src/database/store.ts";
+import { createLog } from "../../../src/platform/log.ts";
 import { add, beginAsking, decide, startAsking } from "../../spec/agents/approvals-front.ts";
 import { type Json, makeSteps, startRuns } from "../../spec/agents/runs-front.ts";
 import { storeKey } from "../../support/access.ts";
+import { createManualClock } from "../../support/clock.ts";
 
 const prefer = (value: string) => ({ headers: { prefer: value } });
 const APPLIED = "preference-applied";
@@ -121,4 +126,29 @@ test("a start above the waits of its key is still made, once", async () => {
   expect([started.status, started.headers.get(APPLIED)]).toEqual([202, null]);
   await front.post(`/v1/runs/${run.id}/cancel`, undefined);
   await Promise.all(waits);
+});
+
+test("a change that comes while a wait reads its run is seen", async () => {
+  let wake: WakeListener = () => {};
+  const at = { status: "running", last_seq: 1, started_at: 1 } as const;
+  const positions: RunPosition[] = [at, { ...at, status: "succeeded" }];
+  const clock = createManualClock();
+  const findPosition = async () => {
+    const position = positions.shift()!;
+    wake("run", true);
+    return position;
+  };
+  const listen = (_: string, heard: WakeListener) => {
+    wake = heard;
+    return () => {};
+  };
+  const waits = new RunWaits({
+    ...{ name: "waits", runs: { findPosition }, database: { listen }, clock },
+    ...{ findCaller: async () => ({}) as Caller, log: createLog(clock, () => {}, false) },
+  });
+  const asked = { key_id: "key", run_id: "run", signal: new AbortController().signal };
+  const over = waits.follow({ ...asked, timeoutMs: 1_000, isOver: hasEnded });
+  for (let turn = 0; turn < 10; turn++) await clock.advance(0);
+  expect([Bun.peek.status(over), positions.length]).toEqual(["fulfilled", 0]);
+  waits.stop();
 });

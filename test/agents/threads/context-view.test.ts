@@ -267,6 +267,14 @@ describe("a message longer than half of the room", () => {
     expect(contentsOf(seen(own).messages).at(-1)).toBe(long);
   });
 
+  test("is shown whole where old results that are cleared make room enough", () => {
+    const thread = [user(words(4_500)), ...writeRounds(5, 1_000), says("Done."), user("And now?")];
+    const view = seen(thread);
+    expect(view).toMatchObject({ fits: true, needsSummary: null });
+    expect(view.cleared).toBeGreaterThan(0);
+    expect(contentsOf(view.messages)[0]).toBe(words(4_500));
+  });
+
   test("is shown whole as the newest block, whoever wrote it", () => {
     const view = seen([user("Go"), says(long)], { runFrom: 0 });
     expect(contentsOf(view.messages)).toEqual(["Go", long]);

@@ -45,6 +45,12 @@ urls = ["${upstream.url}"]
   const FORM = { format: { type: "json_schema", schema: { type: "object" } } };
   const last = (): AskedRequest["body"] => upstream.asked.at(-1)!.body;
 
+  test.each(["AAAA", "AAA=", "AA=="])("an image may be the base64 %s", async (data) => {
+    const source = { type: "base64", media_type: "image/png", data };
+    const messages = [{ role: "user", content: [{ type: "image", source }] }];
+    expect((await ask({ model: "able", messages })).status).toBe(200);
+  });
+
   test("a model without the capability refuses images, tools and a form of its text", async () => {
     const messages = [...HELLO.messages, { role: "user", content: [IMAGE] }];
     expect(await readError(await ask({ messages }))).toMatchObject([

@@ -251,6 +251,13 @@ describe("a refusal names the field", () => {
   });
 });
 
+test("metadata may have 16 fields", async () => {
+  const metadata = Object.fromEntries(Array.from({ length: 16 }, (_, n) => [`n${n}`, ""]));
+  expect(await readResponse(await front.respond({ input: "Hello", metadata }))).toMatchObject({
+    metadata,
+  });
+});
+
 test("fields that are not listed are ignored", async () => {
   front.upstream.script = () => answerText("Hello");
   const body = { input: "Hello", include: ["reasoning.encrypted_content"], service_tier: "flex" };

@@ -141,6 +141,10 @@ describe("limits.free_disk_bytes", () => {
     expect([await front.countRuns(), await front.listFires()]).toEqual([1, []]);
     expect((await front.read(`/v1/webhooks/${webhook_id}/deliveries`)).data).toEqual([]);
     expect((await front.read("/v1/agents")).data).toHaveLength(1);
+    const { webhooks } = front.app.admin;
+    const asked = { url: "https://hooks.example.com/in", events: ["run.failed" as const] };
+    await expect(webhooks.create("dev", asked)).rejects.toThrow();
+    expect(await webhooks.list(null)).toHaveLength(1);
   });
 
   test("while the disk is nearly full a request is refused for its own fault first", async () => {

@@ -69,3 +69,10 @@ test("an error whose body never arrives is classified by its status too, after t
   await replica.clock.advance(1);
   expect(await completion).toMatchObject({ code: "upstream_rate_limited", upstreamStatus: 429 });
 });
+
+test("a status of 400 inside a reply of 200 is a refusal, which no other replica is asked after", async () => {
+  const server = () => Response.json({ error: { code: 400, message: "a wrong field" } });
+  expect(await connectReplica(server).ask().completion).toMatchObject({
+    ...{ ok: false, code: "upstream_error", upstreamStatus: 400, retryable: false },
+  });
+});

@@ -341,6 +341,30 @@ test("a pending onChunk holds the server back", async () => {
   expect(heard.length).toBe(100);
 });
 
+test("the next event of the same piece holds the server back, too", async () => {
+  const two = writeFrame({ content: "a" }).repeat(2);
+  let sent = 0;
+  const body = new ReadableStream({
+    pull(controller) {
+      if (++sent <= 100) controller.enqueue(new TextEncoder().encode(two));
+      else controller.close();
+    },
+  });
+  const replica = connectReplica(
+    () => new Response(body, { headers: { "content-type": "text/event-stream" } }),
+  );
+  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let asked = 0;
+  const { heard, completion, began } = replica.ask({ stream: true }, () => gates[asked++]?.promise);
+  await began;
+  gates[0]!.resolve();
+  for (let turn = 0; turn < 20; turn++) await replica.clock.advance(0);
+  expect(heard.length).toBe(2);
+  expect(sent).toBeLessThan(10);
+  gates[1]!.resolve();
+  await completion;
+});
+
 test("an error thrown by onChunk is no failure of the server", async () => {
   const bug = new Error("a bug");
   const server = () => answerFrames([writeFrame({ content: "a" }), END]);
