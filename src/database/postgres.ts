@@ -22,8 +22,6 @@ const COLLIDING_MAX_MS = 10_000;
 const CHANNEL = "wadi";
 /** Time in which notifications gather, so that many commits are told in one message. */
 const GATHER_MS = 5;
-/** The same where only commands hear them, which look by themselves too. */
-const GATHER_ALONE_MS = 100;
 /** Maximum notifications of one message, which fit its payload if their ids are UUIDs. */
 const TOLD_MAX = 100;
 /** Maximum payload of NOTIFY; a longer list is sent empty and wakes every listener. */
@@ -193,8 +191,7 @@ export class PostgresEngine implements DatabaseEngine {
    */
   async #send(): Promise<void> {
     while (this.#unsent.size > 0) {
-      const isAlone = this.#options.announces === "never";
-      await wait(this.#clock, isAlone ? GATHER_ALONE_MS : GATHER_MS);
+      await wait(this.#clock, GATHER_MS);
       const told = [...this.#unsent.values()];
       this.#unsent.clear();
       while (told.length > 0) {
