@@ -140,9 +140,9 @@ export class Process implements Service {
     this.fence.renew(sent);
   }
 
-  #plan(): void {
+  #plan(delayMs = BEAT_EVERY_MS): void {
     if (this.#isStopped) return;
-    this.#cancel = this.#options.clock.after(BEAT_EVERY_MS, () => void this.#live());
+    this.#cancel = this.#options.clock.after(delayMs, () => void this.#live());
   }
 
   #hasten(): void {
@@ -165,7 +165,8 @@ export class Process implements Service {
     } finally {
       this.#isBeating = false;
     }
-    this.#plan();
+    // An answer that came too late leaves the fence closed.
+    this.#plan(isAlive && !this.fence.isOpen ? 0 : BEAT_EVERY_MS);
     if (isAlive) await this.#reclaim();
   }
 

@@ -211,31 +211,50 @@ describe("a process among others", () => {
     expect(tell()).toEqual(["sign", "dead ", "sign"]);
   });
 
-  test("begins no effect six seconds after its last heartbeat, until the next one", async () => {
+  /** A database whose heartbeats wait for `answer`. */
+  async function openSlowWorld() {
     const world = await openWorld();
-    let answer = Promise.withResolvers<void>();
-    answer.resolve();
+    const beats = { answer: Promise.withResolvers<void>() };
+    beats.answer.resolve();
     const bind = (one: typeof processStore) => {
       const store = world.database.bind(one);
       const beat: typeof store.beat = async (epoch) => {
-        await answer.promise;
+        await beats.answer.promise;
         return store.beat(epoch);
       };
       return { ...store, beat };
     };
     const database = { ...world.database, bind } as unknown as Database;
-    const { process } = create({ ...world, database });
+    return { world: { ...world, database }, beats };
+  }
+
+  test("beats again at once where the answer came too late to open the fence", async () => {
+    const { world, beats } = await openSlowWorld();
+    const { process } = create(world);
+    await process.start();
+    beats.answer = Promise.withResolvers<void>();
+    await world.clock.advance(9_000);
+    const passed = process.fence.pass();
+    beats.answer.resolve();
+    expect(await passed).toBe(true);
+    await process.stop();
+    expect(world.clock.pending()).toBe(0);
+  });
+
+  test("begins no effect six seconds after its last heartbeat, until the next one", async () => {
+    const { world, beats } = await openSlowWorld();
+    const { process } = create(world);
     expect(process.fence.isOpen).toBe(false);
     await process.start();
     await world.clock.advance(60_000);
     expect(process.fence.isOpen).toBe(true);
-    answer = Promise.withResolvers<void>();
+    beats.answer = Promise.withResolvers<void>();
     await world.clock.advance(5_999);
     expect(process.fence.isOpen).toBe(true);
     await world.clock.advance(1);
     expect(process.fence.isOpen).toBe(false);
     // The heartbeat that comes through was sent four seconds ago.
-    answer.resolve();
+    beats.answer.resolve();
     await world.clock.advance(0);
     expect(process.fence.isOpen).toBe(true);
   });

@@ -174,11 +174,13 @@ describe("agents.authentication.7", () => {
     const rotated = await readJson(
       await app.post(`${PATH}/${webhook.id}/rotate-secret`, { overlap_seconds: 60 }),
     );
-    const { came } = await tryOut(front);
+    const { id, came } = await tryOut(front);
     expect(came.headers.get("webhook-signature")).toMatch(/^v1,\S+ v1,\S+$/);
     for (const secret of [webhook.secret, rotated.secret]) {
       expect(() => verify(came, secret)).not.toThrow();
     }
+    // An attempt under way would run out of its time.
+    await untilTried(front, id, 1);
     await app.clock.advance(60_000);
     await tryOut(front);
     const later = (await receiver.came(2))[1]!;
@@ -206,8 +208,11 @@ describe("agents.events.webhook.3 agents.resources.delivery", () => {
     });
     await app.clock.advance(5_000);
     await receiver.came(2);
-    await untilTried(front, id, 2);
-    await app.clock.advance(360_000);
+    const { next_attempt_at } = await untilTried(front, id, 2);
+    const waitMs = Date.parse(next_attempt_at) - app.clock.now();
+    expect(waitMs).toBeWithin(240_000, 360_001);
+    // Not beyond it, where the third would run out of its time.
+    await app.clock.advance(waitMs);
     await receiver.came(3);
     const delivered = await untilTried(front, id, 3);
     expect(delivered).toMatchObject({ status: "delivered", last_error: null, attempt_count: 3 });
