@@ -67,17 +67,8 @@ async function bundle(
     plugins: [smallSources(shorten)],
     ...options,
   } as Bun.BuildConfig);
-  return shortenCode(await outputs[0]!.text());
+  return outputs[0]!.text();
 }
-
-/** Leaves out what a minifier keeps: spreads of literals, and brackets of a single parameter. */
-const shortenCode = (code: string): string =>
-  code
-    .replaceAll(/\.\.\.\{([^{}]+)\}(?=[,}])/g, "$1")
-    .replaceAll(/\.\.\.\[([^[\]]+)\](?=[,\])])/g, "$1")
-    .replaceAll(/\basync\(([\w$]+)\)=>/g, "async $1=>")
-    .replaceAll(/\(([\w$]+)\)=>/g, "$1=>")
-    .replaceAll(/(?<=var\()--\w[\w-]{2,}/g, shortenProperty);
 
 /** The classic form of JSX is shorter: children are arguments, and elements are one function. */
 const CLASSIC_JSX = `/** @jsxRuntime classic @jsx createVNode @jsxFrag VNodes */
@@ -104,20 +95,10 @@ function shortenStyle(css: string): string {
     .join("");
 }
 
-/** Custom properties become numbers, but for short names: scripts set these, or compose them. */
-function shortenRules(css: string): string {
-  return css
+const shortenRules = (css: string) =>
+  css
     .replaceAll(/\/\*.*?\*\//gs, "")
     .replaceAll(/\s+/g, " ")
     .replaceAll(/ ?([{};,>~]) ?/g, "$1")
     .replaceAll(": ", ":")
-    .replaceAll(";}", "}")
-    .replaceAll(/--\w[\w-]{2,}/g, shortenProperty);
-}
-
-const properties = new Map<string, string>();
-function shortenProperty(name: string): string {
-  const short = properties.get(name) ?? `--_${properties.size.toString(36)}`;
-  properties.set(name, short);
-  return short;
-}
+    .replaceAll(";}", "}");

@@ -13,7 +13,7 @@ import type { CounterReport, counterStore } from "./store.ts";
 import { type Script, Valkey } from "./valkey.ts";
 
 const LOOK_EVERY_MS = 1_000;
-/** The same time as a fence has: without an answer for so long, others may count elsewhere. */
+/** After this time without an answer, other processes may count in PostgreSQL. */
 const FENCE_MS = 6_000;
 /** Requests that a report tells apart; each counts as the latest of its interval. */
 const INTERVAL_MS = 100;

@@ -29,12 +29,12 @@ export class Transaction {
     this.#isBound = isBound;
   }
 
-  /** The server may have committed it, whatever has failed. */
+  /** A commit was sent, and no answer says that the server undid it. */
   get mayBeCommitted(): boolean {
     return this.#committing !== null && !this.#isUndone;
   }
 
-  /** The server may have run some of it. A connection that was cut before sends nothing. */
+  /** Statements may have reached the server: the connection was not cut before they were sent. */
   get mayHaveRun(): boolean {
     return this.#hasBegun || (this.#hasLeft && this.mayBeCommitted);
   }

@@ -49,8 +49,8 @@ export function createInsertion(schema: TObject, before: string, behind: string)
 }
 
 /**
- * Inserts one row where `from` finds one, whose columns `also` it copies. The value of `seq` is
- * subtracted from the found row's column that is named.
+ * Inserts one row for the row that `from` finds, and copies its columns `also`. The number `seq`
+ * is that row's column of the given name, minus the value.
  */
 export function createInsertionFrom(
   schema: TObject,
@@ -161,6 +161,6 @@ export function findPageEnd(rows: Sql, bytes: Sql, limit: number): Sql {
     ) AS sums WHERE bytes_before < ${PAGE_BYTES}`;
 }
 
-/** Sorts what a transaction changes by its keys: in one order, no two wait for each other. */
+/** Sorts changes by their keys: transactions that lock rows in one order cannot deadlock. */
 export const inLockOrder = <T>(groups: ReadonlyMap<string, T>): [key: string, group: T][] =>
   [...groups].sort(([one], [other]) => (one < other ? -1 : 1));

@@ -237,6 +237,8 @@ describe("a process among others", () => {
     const passed = process.fence.pass();
     beats.answer.resolve();
     expect(await passed).toBe(true);
+    // The first was sent too long ago.
+    expect(await world.store.list()).toMatchObject([{ beats: 2 }]);
     await process.stop();
     expect(world.clock.pending()).toBe(0);
   });

@@ -1,4 +1,4 @@
-// A run's reply at another process, as that process tells it, for followers of this one.
+// The copy of a reply that another process writes, for the followers at this one.
 import type { LivePiece, LiveSnapshot } from "./frames.ts";
 import type { FollowedReply, LiveFollower } from "./live.ts";
 
@@ -6,7 +6,7 @@ import type { FollowedReply, LiveFollower } from "./live.ts";
 export interface ReplyNews {
   run: string;
   reply: number;
-  /** The reply so far, in the place of all that was told of it. */
+  /** The whole reply so far, which replaces all earlier pieces. */
   snapshot?: LiveSnapshot & { after_seq: number };
   /** The next pieces, and the number of the first one. */
   from?: number;

@@ -1,5 +1,5 @@
-// The replies of this process that one other process asked for. The pieces wait while the message
-// before is under way; too many become a snapshot.
+// The replies of this process that one other process asked for. Pieces gather until the message
+// before is sent; too many are replaced by a snapshot.
 import type { LivePiece } from "./frames.ts";
 import type { FollowedReply, LiveFollower, LiveRuns } from "./live.ts";
 import type { ReplyNews } from "./live-mirror.ts";

@@ -21,7 +21,7 @@ export class LiveReader implements LiveFollower {
   /** Round of the last frame; null before the first of this stream. */
   #round: number | null = null;
   #needsSnapshot = true;
-  /** Reply of which the client may lack the end. */
+  /** The client may not have the last pieces of this reply. */
   #partial: FollowedReply | null = null;
   /** Gets each piece, since it has all pieces before. */
   #isLive = false;
@@ -41,8 +41,8 @@ export class LiveReader implements LiveFollower {
   }
 
   /**
-   * The stream is about to be sent these steps. One may come before the last pieces of its reply,
-   * which another process sends another way, or no more. Then it tells them.
+   * Call it before the stream is sent these steps. A reply's pieces from another process may come
+   * late or never: its step then completes the text by a snapshot.
    */
   complete(steps: readonly StepRow[]): void {
     const partial = this.#partial;
@@ -70,7 +70,7 @@ export class LiveReader implements LiveFollower {
   }
 
   onBegin(reply: FollowedReply): void {
-    // Pieces of a reply never come behind its step.
+    // Pieces of a reply never follow its step.
     if (this.#seq > reply.after_seq) return;
     this.#reply = reply;
     this.#isLive = false;

@@ -1,6 +1,6 @@
-// Tells other processes of the replies under way here, and hears of theirs, by way of Valkey. Only
-// those of which a client follows the run are told, and none is stored. The executable holds this
-// file packed, so it imports no module with state that others share.
+// Exchanges the replies under way with other processes by Valkey's publish and subscribe. A process
+// publishes only replies that another one asked for. The executable holds this file packed, so it
+// imports no module with shared state.
 import { createSystemClock, settlesWithin, yieldToEventLoop } from "../../../platform/clock.ts";
 import { guardCallback } from "../../../platform/error-boundary.ts";
 import type { Log } from "../../../platform/log.ts";
@@ -11,11 +11,11 @@ import type { LiveFollower, LiveRuns, OtherReplies } from "./live.ts";
 import { LiveMirror, type ReplyNews } from "./live-mirror.ts";
 import { Outlets } from "./live-outlet.ts";
 
-/** Interval at which a process repeats what it asks for, and notices a connection that is dead. */
+/** Interval at which a process repeats what it asks for, and tests its connection. */
 const RENEW_EVERY_MS = 2_000;
-/** Time after which a process that repeats nothing asks for nothing. */
+/** Intervals after which what a process asked for ends, unless it repeats it. */
 const ASKS_LAST = 4;
-/** Time for which a read asks for a run. */
+/** Time for which one read keeps asking for a run. */
 const READ_LASTS_MS = 5_000;
 /** Maximum runs that a process asks for. */
 const ASKED_MAX = 10_000;

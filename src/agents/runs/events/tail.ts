@@ -11,7 +11,7 @@ export const STEPS_AT_ONCE = 100;
 
 export interface Listener {
   position: StreamPosition;
-  /** `steps`: those of which the frames tell, and maybe some before. */
+  /** `steps` are the steps of the frames; earlier steps may stand before them. */
   pass(frames: string, steps: readonly StepRow[]): void;
   end(): void;
 }

@@ -52,8 +52,8 @@ export async function loadBefore(
 const COPY_BOUNDS: LoadBounds = { messagesMax: 500, charactersMax: 1_048_576 };
 
 /**
- * Loads the messages that a run found in its thread when it started. They are numbered
- * anew. Returns undefined where there were none.
+ * Loads the messages that a run found in its thread when it started, numbered from 1. Returns
+ * undefined if there were none.
  */
 export async function loadHistory(
   db: Db,
