@@ -138,7 +138,7 @@ const runAsked = async (args: string[]): Promise<Outcome> => {
  * wait for no instant: apps whose clock is not PostgreSQL's fire and expire nothing.
  */
 const ON_PROCESSES = [
-  ...["agents", "authentication", "approvals-decision", "approvals-list", "approvals-races"],
+  ...["agents", "authentication", "approvals-decision", "approvals-list"],
   ...["canary", "connections-secret", "errors", "hook-external", "hook-races", "images"],
   ...["injection", "loops", "openapi", "output", "ownership", "runs-cancel", "runs-list"],
   ...["runs-start", "runs-steps", "states", "threads", "tools-register", "tools-runs"],
