@@ -14,7 +14,10 @@ export interface Db {
   readonly clock: Sql;
 }
 
-/** Transaction of a write, which awaits nothing else and may run again from its start. */
+/**
+ * Transaction of a write, which awaits nothing else and may run again from its start. Await all
+ * statements that are sent at once together: one that fails meanwhile would end the process.
+ */
 export interface Tx extends Db {
   run(query: Sql): Promise<number>;
   /**

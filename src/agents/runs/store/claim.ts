@@ -52,9 +52,9 @@ export async function claim(
     return Promise.all([rows, isLeft(tx, account_id)]);
   });
   tx.commitEarly();
-  await locking;
   const claimed: RunRow[] = [];
-  for (const [at, [rows, left]] of (await Promise.all(claiming)).entries()) {
+  const [, found] = await Promise.all([locking, Promise.all(claiming)]);
+  for (const [at, [rows, left]] of found.entries()) {
     const { account_id, runsMax } = turns[at]!;
     // A run that was locked, as by a decision on it, is not claimed: the engine tries again.
     if (left && rows.length < runsMax) tx.tell("runs.queued", account_id);
