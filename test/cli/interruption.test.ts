@@ -1,5 +1,5 @@
 // Tests the end of commands by signals.
-import { expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { CommandInput } from "../../src/cli/command.ts";
 import { interruptible } from "../../src/cli/interruption.ts";
 import type { Output } from "../../src/cli/output.ts";
@@ -8,6 +8,19 @@ const run = (work: (signal: AbortSignal) => Promise<number>) =>
   interruptible((_input, _output, signal) => work(signal))(
     ...([{} as CommandInput, {} as Output, {} as never] as const),
   );
+
+const NAMES = ["SIGINT", "SIGTERM"] as const;
+// A client that another file has loaded ends the process at a signal.
+let foreign: { name: (typeof NAMES)[number]; listener: NodeJS.SignalsListener }[] = [];
+beforeEach(() => {
+  foreign = NAMES.flatMap((name) =>
+    process.listeners(name).map((listener) => ({ name, listener })),
+  );
+  for (const { name, listener } of foreign) process.off(name, listener);
+});
+afterEach(() => {
+  for (const { name, listener } of foreign) process.on(name, listener);
+});
 
 test.each([
   ["SIGINT", 130],
@@ -24,7 +37,7 @@ test.each([
       return 0;
     } finally {
       // A second signal ends the program at once.
-      expect(["SIGINT", "SIGTERM"].map((one) => process.listenerCount(one))).toEqual([0, 0]);
+      expect(NAMES.map((one) => process.listenerCount(one))).toEqual([0, 0]);
       await Bun.file(import.meta.path).exists();
       isTidy = true;
     }
