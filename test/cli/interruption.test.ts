@@ -14,7 +14,7 @@ const NAMES = ["SIGINT", "SIGTERM"] as const;
 let foreign: { name: (typeof NAMES)[number]; listener: NodeJS.SignalsListener }[] = [];
 beforeEach(() => {
   foreign = NAMES.flatMap((name) =>
-    process.listeners(name).map((listener) => ({ name, listener })),
+    (process.listeners(name) as NodeJS.SignalsListener[]).map((listener) => ({ name, listener })),
   );
   for (const { name, listener } of foreign) process.off(name, listener);
 });
