@@ -12,6 +12,7 @@ const SECOND_MS = 1_000;
 function createFreeze() {
   const reached = Promise.withResolvers<void>();
   const woken = Promise.withResolvers<void>();
+  const reading = Promise.withResolvers<void>();
   let isFrozen = false;
   const guard = <T extends object>(store: T): T => {
     const wrap =
@@ -23,13 +24,19 @@ function createFreeze() {
           isFrozen = true;
           reached.resolve();
         }
-        if (isFrozen) await woken.promise;
+        if (isFrozen) await (name === "beat" ? woken : reading).promise;
         return name === "beat" ? act(...given) : answer;
       };
     const wrapped = ["beat", "findSending"].filter((name) => name in store);
     return { ...store, ...Object.fromEntries(wrapped.map((name) => [name, wrap(name)])) };
   };
-  return { reached: reached.promise, wake: woken.resolve, guard };
+  const wake = () => {
+    reading.resolve();
+    woken.resolve();
+  };
+  /** Its reads are answered, and no heartbeat. */
+  const wakeReads = reading.resolve;
+  return { reached: reached.promise, wake, wakeReads, guard };
 }
 
 test("a process that is frozen beyond its lease sends nothing of what it had claimed", async () => {
@@ -45,6 +52,27 @@ test("a process that is frozen beyond its lease sends nothing of what it had cla
   await first.pass(60 * SECOND_MS);
   expect(first.sent).toEqual([]);
   expect(await second.attempts()).toHaveLength(1);
+});
+
+test("the wait for a heartbeat is no part of an attempt's time", async () => {
+  const freeze = createFreeze();
+  const first = await open(undefined, { isShared: true, guard: freeze.guard });
+  await first.listen();
+  await first.happen();
+  await freeze.reached;
+  await first.pass(7 * SECOND_MS);
+  freeze.wakeReads();
+  await first.pass(2 * SECOND_MS);
+  expect(first.sent).toEqual([]);
+  const started_at = first.clock.now();
+  freeze.wake();
+  await first.settle();
+  const { at, headers } = first.sent[0]!;
+  expect([at, headers["webhook-timestamp"]]).toEqual([
+    started_at,
+    String(Math.floor(started_at / SECOND_MS)),
+  ]);
+  expect(await first.attempts()).toMatchObject([{ started_at, duration_ms: 0 }]);
 });
 
 test("a process that is frozen for a shorter time sends after its next heartbeat", async () => {

@@ -236,6 +236,30 @@ describe("a stop", () => {
   });
 });
 
+test("a claim that ends during a pause is released unsent, and sent after a resume", async () => {
+  const isClaimed = Promise.withResolvers<void>();
+  const wrap = (store: Store): Store => ({
+    ...store,
+    async claim(...given) {
+      const claimed = await store.claim(...given);
+      await isClaimed.promise;
+      return claimed;
+    },
+  });
+  const trial = await open(undefined, { wrap });
+  await trial.listen();
+  const events = await trial.happen();
+  const paused = trial.worker.pause();
+  isClaimed.resolve();
+  await paused;
+  await trial.settle();
+  expect(trial.sent).toEqual([]);
+  expect(await trial.deliveries()).toMatchObject([{ status: "pending", epoch: 0 }]);
+  trial.worker.resume();
+  await trial.settle();
+  await verifyDelivered([trial], events);
+});
+
 test("a group of results that fails is halved, and later groups double again up to 256", async () => {
   const clock = createManualClock();
   const sizes: number[] = [];

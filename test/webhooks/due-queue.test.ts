@@ -1,6 +1,6 @@
 // Tests the in-memory queue of endpoints: turns, eviction, and health.
 import { expect, test } from "bun:test";
-import { ClaimPlanner, DueQueue } from "../../src/webhooks/due-queue.ts";
+import { ClaimPlanner, DueQueue, NEVER } from "../../src/webhooks/due-queue.ts";
 import { EndpointHealth, HEALTHS } from "../../src/webhooks/endpoint-health.ts";
 import { createManualClock } from "../support/clock.ts";
 
@@ -34,6 +34,17 @@ test("an unknown endpoint is read before it is due", () => {
   expect(listDue(queue)).toEqual([]);
   expect([queue.takeUnknown(), queue.takeUnknown()]).toEqual(["w-1", "w-2"]);
   expect(queue.takeUnknown()).toBeUndefined();
+});
+
+test("a queue that a claim has emptied is due again only when something is announced", () => {
+  const queue = new DueQueue(createManualClock(), () => true);
+  queue.load(waiting("w-1", { first_due_at: 1 }));
+  const [first] = queue.due("new");
+  queue.beginClaim(first!);
+  queue.endClaim(first!, NEVER);
+  expect(listDue(queue)).toEqual([]);
+  queue.announce("w-1");
+  expect(listDue(queue)).toEqual(["w-1"]);
 });
 
 test("endpoints without a backlog are dropped once there are many", () => {
