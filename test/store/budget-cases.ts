@@ -108,6 +108,25 @@ const sharedCases: readonly Case[] = [
     },
   },
   {
+    method: "budgets.reserveWithin",
+    title: "counts a request of the first moment of a minute in that minute alone",
+    async setup(stores) {
+      await reserve(stores, makeReservation("next", { at: RANGES.minute.end, tokens: 7 }));
+    },
+    act: (stores) => reserveWithin(stores, "r-1"),
+    async check(answer, { budgets }) {
+      expect(useOf((answer as Reserved).roots, RANGES.minute)?.reserved.requests).toBe(1);
+      const { end } = RANGES.minute;
+      const row = { ...makeReservation("r-2", { at: end, tokens: 1 }), epoch: 1 };
+      const ranges = { ...RANGES, minute: { start: end, end: end + MINUTE_MS } };
+      const { roots } = await budgets.reserveWithin("a-1", row, LIMITED, ranges);
+      const requests = [RANGES.minute, ranges.minute].map(
+        (range) => useOf(roots, range)?.reserved.requests,
+      );
+      expect(requests).toEqual([1, 2]);
+    },
+  },
+  {
     method: "budgets.settleWithin",
     title: "turns reservations into use, once, and returns the use of their subjects then",
     async setup(stores) {

@@ -105,8 +105,8 @@ test("each replica that was asked has a span, and failures have their code", asy
   ]);
 });
 
-test("a stream is one span that ends with its last frame", async () => {
-  const { upstream, chat, untilSpans } = await open();
+test("a stream is one span that ends with its last frame, and has its whole text", async () => {
+  const { upstream, chat, untilSpans } = await open("content = true\n");
   upstream.script = () => {
     const chunk = { choices: [{ index: 0, delta: { content: "Hi" }, finish_reason: "stop" }] };
     const text = `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`;
@@ -119,6 +119,9 @@ test("a stream is one span that ends with its last frame", async () => {
     "gen_ai.response.finish_reasons": ["stop"],
   });
   expect(server!.attributes).toHaveProperty(["wadi.first_token.seconds"]);
+  expect(JSON.parse(server!.attributes["gen_ai.output.messages"] as string)).toEqual([
+    { role: "assistant", parts: [{ type: "text", content: "Hi" }] },
+  ]);
 });
 
 test("a refused chat is a span without attempts", async () => {

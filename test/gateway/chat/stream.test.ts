@@ -122,6 +122,19 @@ describe("a caller who does not read", () => {
   });
 });
 
+test("the time until the last chunk is the model's, and not the gateway's own", async () => {
+  const opened = open(async (_ask, onChunk) => {
+    await Promise.resolve();
+    await opened.clock.advance(300);
+    await onChunk({ kind: "text", text: "a" });
+    await opened.clock.advance(200);
+    return DONE;
+  });
+  await opened.body.text();
+  const [entry] = opened.entries;
+  expect(entry).toMatchObject({ first_token_ms: 300, duration_ms: 500, gateway_us: 0 });
+});
+
 describe("a thrown bug", () => {
   const bug = new Error("a bug");
   test("before the first output is answered by the router", async () => {

@@ -1,5 +1,6 @@
 // Tests internal chat requests: permission, the request, the result and its log row.
 import { describe, expect, test } from "bun:test";
+import type { ReplyWatch } from "../../../src/gateway/chat/execution.ts";
 import type { InternalChatRequest } from "../../../src/gateway/index.ts";
 import { answerText, startUpstream } from "../../support/upstream.ts";
 import { comeFrom, type InsideFront, NEVER, openInside, question } from "./front.ts";
@@ -45,6 +46,33 @@ describe("an internal completion", () => {
       usage_estimated: false,
       duration_ms: 2_000,
     });
+  });
+
+  test("has a watch that begins before its model is asked, and reads each piece as it is told", async () => {
+    const seen: string[] = [];
+    const upstream = startUpstream(() => {
+      seen.push("asked");
+      return answerText("Good");
+    });
+    await using front = await openInside(
+      model("far").replace("stub", `openai"\nurls = ["${upstream.url}"]\nmodel = "m`),
+    );
+    let read = () => ({ text: "" });
+    const watch: ReplyWatch = {
+      wantsPieces: false,
+      onPiece: () => void seen.push(read().text),
+      begin(reader) {
+        seen.push("begun");
+        read = reader;
+      },
+    };
+    const caller = await front.openKey();
+    const ask = { ...question("Hi"), model: "far" };
+    expect(await front.inside.chat.ask(comeFrom(caller), ask, NEVER, watch)).toMatchObject({
+      content: "Good",
+    });
+    expect(seen).toEqual(["begun", "asked", "Good"]);
+    await upstream.stop();
   });
 
   test("may be tool calls", async () => {

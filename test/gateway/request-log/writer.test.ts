@@ -80,6 +80,13 @@ test("256 entries are written without a wait", async () => {
   expect(sizesOf(opened)).toEqual([256]);
 });
 
+test("entries that fill the next write are written without a wait, too", async () => {
+  const opened = open();
+  opened.add(512);
+  await succeed(opened);
+  expect(sizesOf(opened)).toEqual([256, 256]);
+});
+
 test("one write runs at a time, and the next keeps its interval", async () => {
   const opened = open();
   opened.add(256);
@@ -219,7 +226,10 @@ test("memory is bounded: the oldest entries are dropped, and their number is log
   await fail(opened);
   await opened.clock.advance(60_000);
   await fail(opened);
-  opened.add(102_500);
+  opened.add(99_999);
+  // The maximum itself has room.
+  expect(opened.writer.status()).toEqual({ unwritten: 100_000, lost: 0 });
+  opened.add(2_501);
   await opened.clock.advance(60_000);
   await fail(opened);
   expect(opened.lines.map(({ message }) => message)).toEqual([
