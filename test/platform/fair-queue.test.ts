@@ -45,6 +45,15 @@ describe("the order", () => {
     expect(outcomes).toEqual(["a1 found", "a2 found", "b1 found"]);
   });
 
+  test("an account whose requests were all served is placed by its next one", async () => {
+    const { wait, serve, outcomes } = openLine(10);
+    wait("a", "a1");
+    await serve(1);
+    for (const name of ["b1", "a2"]) wait(name[0]!, name);
+    await serve(2);
+    expect(outcomes).toEqual(["a1 found", "b1 found", "a2 found"]);
+  });
+
   test("a bug of one waiter is its own: the others are served", async () => {
     const { wait, serve, outcomes, line, clock } = openLine(10);
     const bug = new Error("a bug");

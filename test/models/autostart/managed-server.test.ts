@@ -52,6 +52,7 @@ describe("a start", () => {
   test("does not happen for a caller who has left", async () => {
     await using bench = await openBench();
     await bench.call("gone", AbortSignal.abort());
+    await bench.clock.advance(1_000);
     expect([bench.ended, bench.server.starts]).toEqual([["gone client_closed_request"], 0]);
   });
 
@@ -310,6 +311,8 @@ describe("an idle server", () => {
     expect(server.stops).toBe(0);
     await clock.advance(1);
     expect([server.stops, managed.isUp, await bench.state()]).toEqual([1, false, "stopped"]);
+    // Only the next check waits.
+    expect(clock.pending()).toBe(1);
     expect(bench.lines.at(-1)).toBe(
       "info  autostart: idle model server was stopped upstream=gpu:8000",
     );

@@ -28,6 +28,8 @@ async function openShared(idleStopMs = 0) {
   const server = { isHealthy: false, starts: 0, stops: 0 };
   let holder = 0;
   let uses = 0;
+  /** Starts that were stored, and ends of leases. */
+  const steps: string[] = [];
   const open = (number: number, mayAct = async () => true) => {
     const notes = database.bind(managedServerStore);
     const managed = new ManagedServer({
@@ -39,12 +41,17 @@ async function openShared(idleStopMs = 0) {
           uses++;
           return notes.use(id);
         },
+        async learn(...row) {
+          await notes.learn(...row);
+          steps.push("stored");
+        },
       },
       process: {
         async withLease(_, work) {
           if (holder !== 0) return false;
           holder = number;
           await work(mayAct);
+          steps.push("end");
           holder = 0;
           return true;
         },
@@ -71,7 +78,7 @@ async function openShared(idleStopMs = 0) {
   };
   /** Sends a request; returns whether it was served. */
   const ask = async (managed: ManagedServer) => (await managed.enter("a-1", STAYS)) === undefined;
-  return { clock, server, open, ask, uses: () => uses };
+  return { clock, server, open, ask, steps, uses: () => uses };
 }
 
 test("processes that need a server at once start it once", async () => {
@@ -87,6 +94,21 @@ test("a process that has lost its lease meanwhile starts nothing", async () => {
   const asked = ask(open(1, async () => false));
   await clock.advance(MINUTE_MS);
   expect([await asked, server.starts]).toEqual([false, 0]);
+});
+
+test("a process that has lost its lease uses a server that is up meanwhile", async () => {
+  const { clock, server, open, ask } = await openShared();
+  const managed = open(1, async () => false);
+  await clock.advance(0);
+  server.isHealthy = true;
+  expect([managed.isUp, await ask(managed), server.starts]).toEqual([false, true, 0]);
+});
+
+test("the next process gets the lease once the start is stored", async () => {
+  const { clock, open, ask, steps } = await openShared();
+  const asked = ask(open(1));
+  await clock.advance(30 * SECOND_MS);
+  expect([await asked, steps]).toEqual([true, ["stored", "end"]]);
 });
 
 test("an idle process stops no server that another one uses", async () => {

@@ -192,6 +192,8 @@ test("any sign of life ends the silence, and closing resets everything", () => {
   breaker.note(SILENT, 5);
   breaker.close();
   expect([breaker.findSilence(), breaker.admits()]).toEqual([null, true]);
+  breaker.close();
+  expect(breaker.turns).toEqual([true, false]);
 });
 
 test("after a close the trial from before holds up no other", async () => {

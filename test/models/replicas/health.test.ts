@@ -185,6 +185,16 @@ test("a doubt triggers a check at once, at most every two seconds and one at a t
   expect(state.looks).toBe(4);
 });
 
+test("a doubt right after a check that took long triggers another one", async () => {
+  const { clock, state, start, doubt, stop } = watch();
+  state.seen = "late";
+  start();
+  await clock.advance(5_000);
+  doubt();
+  expect(state.looks).toBe(2);
+  stop();
+});
+
 test("a replica that is back is noted as alive before it is told to be healthy", async () => {
   const { clock, state, told, start, stop } = watch();
   state.seen = "refused";
