@@ -1,4 +1,5 @@
 // Places where a test build kills or hangs itself; release builds have none.
+import { readFileSync } from "node:fs";
 
 declare const WADI_FAIL_POINTS: boolean;
 const isTestBuild = typeof WADI_FAIL_POINTS !== "undefined" && WADI_FAIL_POINTS;
@@ -9,17 +10,27 @@ export function readTestVariable(name: string): string | undefined {
 
 /**
  * `WADI_FAIL_POINT=keys.create:after` dies at the first pass, `…:after#3` at the third;
- * `…:after#3=stop` is frozen there instead, until it is continued from outside.
+ * `…:after#3=stop` is frozen there instead, until it is continued from outside. `@FILE` names a
+ * file that holds one, which a test writes again while the process lives.
  */
-let armed: { name: string; passesLeft: number } | null = null;
-const [point = "", act] = (readTestVariable("WADI_FAIL_POINT") ?? "").split("=");
-const [name, passes = "1"] = point.split("#");
-if (name) armed = { name, passesLeft: Number(passes) };
+const setting = readTestVariable("WADI_FAIL_POINT") ?? "";
+let read = "";
+let armed = { name: "", passesLeft: 0, signal: "SIGKILL" as NodeJS.Signals };
+
+function arm(text: string): void {
+  if (text === read) return;
+  read = text;
+  const [point = "", act] = text.split("=");
+  const [name = "", passes = "1"] = point.split("#");
+  armed = { name, passesLeft: Number(passes), signal: act === "stop" ? "SIGSTOP" : "SIGKILL" };
+}
 
 export function reachFailPoint(name: string): void {
-  if (!isTestBuild || armed?.name !== name) return;
+  if (!isTestBuild) return;
+  arm(setting.startsWith("@") ? readFileSync(setting.slice(1), "utf8") : setting);
+  if (armed.name !== name) return;
   armed.passesLeft -= 1;
-  if (armed.passesLeft === 0) process.kill(process.pid, act === "stop" ? "SIGSTOP" : "SIGKILL");
+  if (armed.passesLeft === 0) process.kill(process.pid, armed.signal);
 }
 
 /** `WADI_POISON=kill:tool:TEXT` dies at a tool whose arguments hold TEXT; also `hang`, `throw`. */

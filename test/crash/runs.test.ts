@@ -7,7 +7,7 @@ import { copyData } from "../../scripts/prove/data-copy.ts";
 import { checkRuns } from "../../scripts/prove/run-check.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { processStore } from "../../src/cluster/store.ts";
-import { type Child, dumpDatabase, startProgram } from "../support/crash.ts";
+import { dumpDatabase, type Program, startProgram } from "../support/crash.ts";
 import { chooseCases } from "../support/rounds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-runs-"));
@@ -67,8 +67,11 @@ const OF_SUSPECTS = ["runs.claimSuspect"];
 /** `calls.test.ts` kills at these, where an endpoint counts the requests. */
 const OF_CALLS = ["runs.intend", "runs.decide", "runs.expire"];
 
+/** A process is past these when it listens. */
+const AT_START = ["processes.register", "processes.describe"];
+
 interface Server {
-  child: Child;
+  child: Program;
   /** The response; undefined: the server has ended. */
   ask(method: string, path: string, body?: object, key?: string): Promise<Response | undefined>;
 }
@@ -85,6 +88,20 @@ let secret = "";
 const agents = { free: "", asking: "" };
 /** A data directory with two agents, in which nothing has run. */
 const template = join(root, "template");
+
+/** Servers one after another on the same data: what recovers one scene dies in the next. */
+interface Life {
+  data: string;
+  /** Undefined: it has been killed. */
+  server?: Server;
+}
+let life: Life | undefined;
+let lives = 0;
+function begin(): Life {
+  const data = join(root, `life-${++lives}`);
+  copyData(template, data);
+  return { data };
+}
 
 async function serve(data: string, failPoint = ""): Promise<Server | undefined> {
   const egress = ["--allow-egress", `127.0.0.1:${images.port}`];
@@ -138,38 +155,61 @@ for (const [write, scene] of Object.entries(SCENES)) {
   // The state before a write equals the state after the previous one.
   const chosen = chooseCases(points, (point) => point === "after#1");
   test.each(chosen)(`a server killed at ${write}:%s leaves no run unfinished`, async (point) => {
-    const data = join(root, `${write}-${point.replace("#", "-")}`);
-    copyData(template, data);
-    if (scene.isSecond) await live(data, scene, "runs.claim:after");
-    await live(data, scene, `${write}:${point}`);
+    // A scene that fails leaves nothing to the next one.
+    const own = life ?? begin();
+    life = undefined;
+    const { data } = own;
+    const before = progressOf(data);
+    const name = `${write}:${point}`;
+    if (AT_START.includes(write) && own.server) await stop(own);
+    if (scene.isSecond) await live(own, scene, name, "runs.claim:after");
+    await live(own, scene, name, name);
     const killed = progressOf(data);
 
     const server = (await serve(data))!;
+    own.server = server;
     const ids: string[] = [];
-    for (let n = 0; n < scene.starts.length; n++) ids.push((await start(server, scene, n))!);
+    for (let n = 0; n < scene.starts.length; n++) ids.push((await start(server, scene, name, n))!);
     for (const id of ids) await endRun(server, id);
     for (const id of ids) await expectSameTwice(server, id);
-    server.child.terminate();
-    expect(await server.child.ended).toMatchObject({ code: 0 });
-    const file = join(data, "wadi.db");
-    const { runs } = dumpDatabase(file) as { runs: { id: string }[] };
     // A repeated request gets the first result, if there is one.
-    expect(new Set(runs.map(({ id }) => id))).toEqual(new Set(ids));
-    for (const [id, { cost, seq }] of progressOf(data)) {
+    const progress = progressOf(data);
+    expect([...progress.keys()].filter((id) => !before.has(id)).toSorted()).toEqual(ids.toSorted());
+    for (const [id, { cost, seq }] of progress) {
       expect(cost).toBeGreaterThanOrEqual(killed.get(id)?.cost ?? 0);
       expect(seq).toBeGreaterThanOrEqual(killed.get(id)?.seq ?? 0);
     }
-    const none = { unended: 0, step_gaps: 0, message_gaps: 0, unreported: 0, wrong_counts: 0 };
-    expect(checkRuns(file)).toEqual({ ...none, wrong_days: 0 });
+    expectRuns(data);
+    life = own;
   });
 }
 
+test("the last server stops well, and all runs are as recorded", async () => {
+  const { data } = life!;
+  await stop(life!);
+  expectRuns(data);
+});
+
+async function stop(life: Life): Promise<void> {
+  const { child } = life.server!;
+  life.server = undefined;
+  child.terminate();
+  expect(await child.ended).toMatchObject({ code: 0 });
+}
+
+function expectRuns(data: string): void {
+  const none = { unended: 0, step_gaps: 0, message_gaps: 0, unreported: 0, wrong_counts: 0 };
+  expect(checkRuns(join(data, "wadi.db"))).toEqual({ ...none, wrong_days: 0 });
+}
+
 /** A server that lives until its fail point. */
-async function live(data: string, scene: Scene, failPoint: string): Promise<void> {
-  const server = await serve(data, failPoint);
+async function live(life: Life, scene: Scene, name: string, failPoint: string): Promise<void> {
+  life.server?.child.arm(failPoint);
+  const server = life.server ?? (await serve(life.data, failPoint));
+  life.server = undefined;
   if (!server) return;
   const ids: (string | undefined)[] = [];
-  for (let n = 0; n < scene.starts.length; n++) ids.push(await start(server, scene, n));
+  for (let n = 0; n < scene.starts.length; n++) ids.push(await start(server, scene, name, n));
   await scene.act?.(server, ids);
   expect(await server.child.ended).toMatchObject({ signal: "SIGKILL" });
 }
@@ -178,12 +218,17 @@ const IMAGES = ["a", "b"].map((name) => {
   return { type: "image_url", image_url: { url: `http://127.0.0.1:${images.port}/${name}` } };
 });
 
-/** The nth start of a scene, which is the same request each time; undefined: it was not accepted. */
-async function start(server: Server, { starts }: Scene, n: number): Promise<string | undefined> {
+/** The nth start of a case, which is the same request each time; undefined: it was not accepted. */
+async function start(
+  server: Server,
+  { starts }: Scene,
+  name: string,
+  n: number,
+): Promise<string | undefined> {
   const { agent, message, hasImages } = starts[n]!;
   const path = `/v1/agents/${agents[agent]}/runs`;
   const input = hasImages ? { content: [{ type: "text", text: message }, ...IMAGES] } : { message };
-  const reply = await server.ask("POST", path, { input }, `start ${n}`);
+  const reply = await server.ask("POST", path, { input }, `${name} ${n}`);
   const text = await reply?.text().catch(() => undefined);
   if (reply === undefined || text === undefined) return undefined;
   expect(reply.status).toBe(202);

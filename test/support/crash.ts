@@ -1,6 +1,9 @@
 // Processes that crash or hold locks on purpose: started, watched by their output, killed.
 import { Database as Connection } from "bun:sqlite";
-import { existsSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { executable } from "../../scripts/build.ts";
 import { QUICK } from "./binary.ts";
 
@@ -19,9 +22,14 @@ export interface Child {
 }
 
 /** Starts a command; `env` overrides this process's environment. */
-export function start(command: string[], env: Record<string, string> = {}): Child {
+export function start(
+  command: string[],
+  env: Record<string, string> = {},
+  onExit = () => {},
+): Child {
   const child = Bun.spawn(command, {
     env: { ...process.env, ...env },
+    onExit,
     stdio: ["pipe", "pipe", "pipe"],
   });
   const lines = readLines(child.stdout);
@@ -55,14 +63,24 @@ export async function runProgram(args: string[], failPoint = "") {
   return startProgram(args, failPoint).ended;
 }
 
+export interface Program extends Child {
+  /** Lets it live on until this fail point, in place of the one with which it started. */
+  arm(failPoint: string): void;
+}
+
 export function startProgram(
   args: string[],
   failPoint = "",
   env: Record<string, string> = {},
   program = executable({ failPoints: true }),
-): Child {
+): Program {
   if (!existsSync(program)) throw new Error(`${program} is missing: run npm test, which builds it`);
-  return start([program, ...args], { ...QUICK, ...env, WADI_FAIL_POINT: failPoint });
+  const file = join(tmpdir(), `wadi-fail-point-${randomUUID()}`);
+  const arm = (failPoint: string) => writeFileSync(file, failPoint);
+  arm(failPoint);
+  const variables = { ...QUICK, ...env, WADI_FAIL_POINT: `@${file}` };
+  const child = start([program, ...args], variables, () => rmSync(file));
+  return Object.assign(child, { arm });
 }
 
 /** Another process that holds the write lock of a SQLite file until its release. */
