@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { copyData } from "../../scripts/prove/data-copy.ts";
-import { type Child, runProgram, startProgram } from "../support/crash.ts";
+import { runLine } from "../support/command-session.ts";
+import { type Program, startProgram } from "../support/crash.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-budgets-"));
-const template = join(root, "template");
+const data = join(root, "data");
 const config = join(root, "wadi.toml");
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
@@ -25,15 +25,20 @@ let key: string;
 /** Tokens of the prompt, and of a reply. */
 let prompt: number;
 let reply: number;
+/** What all requests so far count. */
+const expected = { used: 0, estimated: 0 };
 
 interface Server {
-  child: Child;
+  child: Program;
   url: string;
 }
+/** It has settled what dead ones left, and lives until the next fail point. */
+let server: Server;
 
-async function serve(data: string, failPoint = ""): Promise<Server> {
-  const args = ["serve", "--port", "0", "--config", config, "--data", data];
-  const child = startProgram(args, failPoint);
+const SERVE = ["serve", "--port", "0", "--config", config, "--data", data];
+
+async function serve(): Promise<Server> {
+  const child = startProgram(SERVE);
   for (;;) {
     const line = await child.next();
     if (line === undefined) throw new Error((await child.ended).errors);
@@ -42,10 +47,12 @@ async function serve(data: string, failPoint = ""): Promise<Server> {
   }
 }
 
-const wadi = async (data: string, ...args: string[]) => {
-  const ended = await runProgram([...args, "--config", config, "--data", data]);
-  expect([args[0], ended.code, ended.errors.includes("error")]).toEqual([args[0], 0, false]);
-  return ended.lines;
+const wadi = async (...words: string[]) => {
+  const args = [...words, "--config", config, "--data", data];
+  const env = { PATH: process.env.PATH, HOME: root };
+  const ended = await runLine({ args, cwd: root, env, stdin: "" });
+  expect([args[0], ended.code, ended.stderr.includes("error")]).toEqual([args[0], 0, false]);
+  return ended.stdout.trim();
 };
 
 const chat = async ({ url }: Server) => {
@@ -60,17 +67,9 @@ const chat = async ({ url }: Server) => {
   return (await response.json()) as { usage: Record<string, number> };
 };
 
-const stop = async ({ child }: Server) => {
-  child.terminate();
-  await child.ended;
-};
-
-/** Starts a server, which settles what dead ones left, and reads the limit of tokens beside it. */
-const readUse = async (data: string) => {
-  const server = await serve(data);
-  const [line] = await wadi(data, "accounts", "limit", "acme", "--json");
-  await stop(server);
-  const { limits } = JSON.parse(line!);
+/** Reads the limit of tokens beside a running server. */
+const readUse = async () => {
+  const { limits } = JSON.parse(await wadi("accounts", "limit", "acme", "--json"));
   expect(limits).toMatchObject([{ name: "tokens_month", maximum: LIMIT, reserved: 0 }]);
   const { used, estimated_requests } = limits[0];
   return { used, estimated: estimated_requests };
@@ -78,14 +77,17 @@ const readUse = async (data: string) => {
 
 beforeAll(async () => {
   await Bun.write(config, SETTINGS);
-  await wadi(template, "accounts", "create", "acme");
-  [key] = (await wadi(template, "keys", "create", "--account", "acme")) as [string];
-  await wadi(template, "accounts", "limit", "acme", "--tokens-month", String(LIMIT));
-  const server = await serve(template);
+  await wadi("accounts", "create", "acme");
+  key = await wadi("keys", "create", "--account", "acme");
+  await wadi("accounts", "limit", "acme", "--tokens-month", String(LIMIT));
+  server = await serve();
   const { usage } = await chat(server);
   [prompt, reply] = [usage.prompt_tokens!, usage.completion_tokens!];
-  await stop(server);
-  expect(await readUse(template)).toEqual({ used: prompt + reply, estimated: 0 });
+  server.child.terminate();
+  await server.child.ended;
+  server = await serve();
+  expected.used = prompt + reply;
+  expect(await readUse()).toEqual(expected);
 });
 
 /** Tokens that one request counts, by what is known of it. */
@@ -94,33 +96,37 @@ const countTokens = (known: "nothing" | "reservation" | "usage"): number => {
   return prompt + (known === "usage" ? reply : MAX_TOKENS);
 };
 
+/** A request at which the server dies; the reply may leave before its settlement is written. */
+const dieAt = async (point: string) => {
+  server.child.arm(point);
+  await chat(server).catch(() => null);
+  expect((await server.child.ended).signal).toBe("SIGKILL");
+};
+
+// Each start reads again what the starts before it have settled.
 test.each([
   ["budgets.reserve:before", "nothing", 0],
   ["budgets.reserve:after", "reservation", 1],
   ["budgets.settle:before", "reservation", 1],
   ["budgets.settle:after", "usage", 0],
 ] as const)("%s: the request counts by its %s, once", async (point, known, estimated) => {
-  const data = join(root, point.replace(/\W/g, "-"));
-  copyData(template, data);
-  const server = await serve(data, point);
-  // The reply may leave before its settlement is written.
-  await chat(server).catch(() => null);
-  expect((await server.child.ended).signal).toBe("SIGKILL");
-  const used = countTokens("usage") + countTokens(known);
-  expect(await readUse(data)).toEqual({ used, estimated });
-  expect(await readUse(data)).toEqual({ used, estimated });
+  await dieAt(point);
+  expected.used += countTokens(known);
+  expected.estimated += estimated;
+  server = await serve();
+  expect(await readUse()).toEqual(expected);
 });
 
 test("a server killed in its recovery charges once", async () => {
-  const data = join(root, "recovery");
-  copyData(template, data);
-  const server = await serve(data, "budgets.reserve:after");
-  await chat(server).catch(() => null);
-  await server.child.ended;
-  for (const point of ["budgets.recover:before", "budgets.recover:after"]) {
-    const args = ["serve", "--port", "0", "--config", config, "--data", data];
-    expect((await startProgram(args, point).ended).signal).toBe("SIGKILL");
+  await dieAt("budgets.reserve:after");
+  for (const point of ["budgets.recover:before", "budgets.recover:after"])
+    expect((await startProgram(SERVE, point).ended).signal).toBe("SIGKILL");
+  expected.used += countTokens("reservation");
+  expected.estimated += 1;
+  for (let starts = 0; starts < 2; starts++) {
+    server = await serve();
+    expect(await readUse()).toEqual(expected);
+    server.child.terminate();
+    await server.child.ended;
   }
-  const used = countTokens("usage") + countTokens("reservation");
-  expect(await readUse(data)).toEqual({ used, estimated: 1 });
 });
