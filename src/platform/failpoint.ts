@@ -1,8 +1,9 @@
 // Places where a test build kills or hangs itself; release builds have none.
 import { readFileSync } from "node:fs";
 
-declare const WADI_FAIL_POINTS: boolean;
-const isTestBuild = typeof WADI_FAIL_POINTS !== "undefined" && WADI_FAIL_POINTS;
+/** A function does what a test wants in place of the kill. */
+declare const WADI_FAIL_POINTS: boolean | ((name: string) => void);
+const isTestBuild = typeof WADI_FAIL_POINTS !== "undefined" && WADI_FAIL_POINTS !== false;
 
 export function readTestVariable(name: string): string | undefined {
   return isTestBuild ? process.env[name] : undefined;
@@ -27,6 +28,7 @@ function arm(text: string): void {
 
 export function reachFailPoint(name: string): void {
   if (!isTestBuild) return;
+  if (typeof WADI_FAIL_POINTS === "function") WADI_FAIL_POINTS(name);
   arm(setting.startsWith("@") ? readFileSync(setting.slice(1), "utf8") : setting);
   if (armed.name !== name) return;
   armed.passesLeft -= 1;
