@@ -4,13 +4,14 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { copyData } from "../../scripts/prove/data-copy.ts";
-import { type Child, runProgram, start, startProgram } from "../support/crash.ts";
+import { bundle } from "../support/bundle.ts";
+import { runLine } from "../support/command-session.ts";
+import { type Child, type Program, start, startProgram } from "../support/crash.ts";
 import { openEndpoint } from "../support/receiver.ts";
 import { chooseCases } from "../support/rounds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-mcp-"));
-const template = join(root, "template");
+const data = join(root, "data");
 const endpoint = openEndpoint();
 afterAll(async () => {
   await endpoint[Symbol.asyncDispose]();
@@ -18,18 +19,20 @@ afterAll(async () => {
 });
 
 const MESSAGE = ["Pay.", '!tool pay {"n":1}', "!next", "!say Paid."].join("\n");
-const CLIENT = Bun.fileURLToPath(new URL("../support/mcp-task-client.ts", import.meta.url));
+const [CLIENT] = await bundle(new URL("../support/mcp-task-client.ts", import.meta.url));
 
 interface Server {
-  child: Child;
+  child: Program;
   url: string;
 }
 let key = "";
+/** What recovers one case dies in the next. */
+let living: Server;
 
-async function serve(data: string, failPoint = ""): Promise<Server> {
+async function serve(): Promise<Server> {
   const args = ["serve", "--json", "--port", "0", "--data", data];
   const env = { WADI_AGENTS__MCP_SERVER: "true" };
-  const child = startProgram([...args, "--allow-egress", endpoint.host], failPoint, env);
+  const child = startProgram([...args, "--allow-egress", endpoint.host], "", env);
   const started = JSON.parse((await child.next())!) as { url: string; key_file: string | null };
   if (started.key_file !== null) key = readFileSync(started.key_file, "utf8").trim();
   return { child, url: started.url };
@@ -43,18 +46,18 @@ const ask = (url: string, method: string, path: string, body?: object) =>
   });
 
 beforeAll(async () => {
-  const { url, child } = await serve(template);
+  living = await serve();
+  const { url } = living;
   const tool = { name: "pay", risk: "irreversible", idempotent: true, external_content: false };
   const about = { description: "Pays.", parameters: { type: "object" } };
   const place = { endpoint: `http://${endpoint.host}/pay` };
   expect((await ask(url, "POST", "/v1/tools", { ...tool, ...about, ...place })).status).toBe(201);
   const agent = { name: "Payer", system_prompt: "Pay.", tools: ["pay"], expose: true };
   expect((await ask(url, "POST", "/v1/agents", agent)).status).toBe(201);
-  child.terminate();
-  await child.ended;
 });
 
-const beginClient = ({ url }: Server) => start([process.execPath, CLIENT, url, key, MESSAGE]);
+const beginClient = ({ url }: Server, name: string) =>
+  start([process.execPath, CLIENT!.pathname, url, key, MESSAGE, name]);
 
 interface Told {
   task?: string;
@@ -73,14 +76,15 @@ async function hear(client: Child, isIt: (line: Told) => boolean): Promise<Told 
 }
 
 /** A person opens a link that an operator made, and approves; the server may die of it. */
-async function approveByLink({ url }: Server, data: string, run_id: string): Promise<void> {
+async function approveByLink({ url }: Server, run_id: string): Promise<void> {
   const run = (await (await ask(url, "GET", `/v1/runs/${run_id}`)).json()) as {
     pending_approvals: string[];
   };
   const [id] = run.pending_approvals;
   const args = ["approvals", "link", id!, "--for", "Desk", "--json", "--data", data];
-  const { lines } = await runProgram(args);
-  const { token } = JSON.parse(lines.at(-1)!) as { token: string };
+  const env = { PATH: process.env.PATH, HOME: root };
+  const { stdout } = await runLine({ args, cwd: root, env, stdin: "" });
+  const { token } = JSON.parse(stdout) as { token: string };
   const post = (path: string, body: object, cookie = "") => {
     const headers = { "content-type": "application/json", origin: url, cookie };
     return fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
@@ -103,23 +107,22 @@ const FIRST = ["runs.start:after", "runs.wait:after", "runs.decide:after", "runs
 test.each(chooseCases(POINTS, (point) => FIRST.includes(point)))(
   "a task outlives its client and a server that is killed at %s",
   async (point) => {
-    const data = join(root, point.replace(":", "-"));
-    copyData(template, data);
     const before = endpoint.arrivals.length;
-    const dying = await serve(data, point);
-    const first = beginClient(dying);
+    const dying = living;
+    dying.child.arm(point);
+    const first = beginClient(dying, point);
     const begun = await hear(first, ({ task }) => task !== undefined);
     const isEarly = /start|plan|wait/.test(point);
     if (!isEarly) {
       await hear(first, isWaiting);
-      await approveByLink(dying, data, begun!.task!);
+      await approveByLink(dying, begun!.task!);
     }
     expect(await dying.child.ended).toMatchObject({ signal: "SIGKILL" });
     first.kill();
     await first.ended;
 
-    const server = await serve(data);
-    const second = beginClient(server);
+    living = await serve();
+    const second = beginClient(living, point);
     const { task } = (await hear(second, (line) => line.task !== undefined))!;
     // The same key is the same run, whether or not the first client heard of it.
     if (begun) expect(task).toBe(begun.task!);
@@ -129,18 +132,21 @@ test.each(chooseCases(POINTS, (point) => FIRST.includes(point)))(
     const asksTwice = /intend|settle:before/.test(point);
     expect(isWaiting(told)).toBe(isEarly || asksTwice || point === "runs.decide:before");
     if (isWaiting(told)) {
-      await approveByLink(server, data, task!);
+      await approveByLink(living, task!);
       told = (await hear(second, isNext))!;
     }
     expect(told.outcome).toMatchObject({
       ...{ status: "completed", result: { content: [{ type: "text", text: "Paid." }] } },
     });
     await second.ended;
-    server.child.terminate();
-    expect(await server.child.ended).toMatchObject({ code: 0 });
     // One key: an endpoint that is idempotent pays once, however often it is asked.
     const paid = endpoint.arrivals.slice(before).map((arrival) => arrival.key);
     expect(new Set(paid).size).toBe(1);
     if (!/settle:before/.test(point)) expect(paid).toHaveLength(1);
   },
 );
+
+test("the last server stops well", async () => {
+  living.child.terminate();
+  expect(await living.child.ended).toMatchObject({ code: 0 });
+});
