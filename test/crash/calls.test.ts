@@ -6,14 +6,15 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkCalls } from "../../scripts/prove/call-check.ts";
-import { copyData } from "../../scripts/prove/data-copy.ts";
 import { checkRuns } from "../../scripts/prove/run-check.ts";
-import { type Child, runProgram, startProgram } from "../support/crash.ts";
+import { runLine } from "../support/command-session.ts";
+import { type Program, startProgram } from "../support/crash.ts";
 import { openEndpoint } from "../support/receiver.ts";
 import { chooseCases } from "../support/rounds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-calls-"));
-const template = join(root, "template");
+const data = join(root, "data");
+const file = join(data, "wadi.db");
 const endpoint = openEndpoint();
 afterAll(async () => {
   await endpoint[Symbol.asyncDispose]();
@@ -78,15 +79,18 @@ const FIRST: readonly string[] = [
 ];
 
 interface Server {
-  child: Child;
+  child: Program;
   /** The response; undefined: the server has ended. */
   ask(method: string, path: string, body?: object, key?: string): Promise<Response | undefined>;
 }
 const keys = { starter: "", approver: "" };
 const agents: Record<Agent, string> = { auto: "", telling: "", asking: "" };
 
+/** What recovers one case dies in the next; undefined: it has been killed. */
+let living: Server | undefined;
+
 /** The server; undefined: it died before it listened. */
-async function serve(data: string, failPoint = ""): Promise<Server | undefined> {
+async function serve(failPoint = ""): Promise<Server | undefined> {
   const egress = ["--allow-egress", endpoint.host];
   const args = ["serve", "--json", "--port", "0", "--data", data, ...egress];
   const child = startProgram(args, failPoint);
@@ -109,7 +113,8 @@ async function serve(data: string, failPoint = ""): Promise<Server | undefined> 
 }
 
 beforeAll(async () => {
-  const server = (await serve(template))!;
+  const server = (await serve())!;
+  living = server;
   const create = async (path: string, body: object) => {
     const reply = (await server.ask("POST", path, body))!;
     const text = await reply.text();
@@ -126,13 +131,11 @@ beforeAll(async () => {
     const body = { name, system_prompt: "Be brief.", tools, policy: POLICIES[name] };
     agents[name] = (await create("/v1/agents", body)).id;
   }
-  server.child.terminate();
-  await server.child.ended;
   const scopes = ["--scope", "agents", "--scope", "agents.approve"];
-  const { lines } = await runProgram([
-    ...["keys", "create", "--account", "default", ...scopes, "--data", template],
-  ]);
-  keys.approver = lines.at(-1)!;
+  const args = ["keys", "create", "--account", "default", ...scopes, "--data", data];
+  const env = { PATH: process.env.PATH, HOME: root };
+  const { stdout } = await runLine({ args, cwd: root, env, stdin: "" });
+  keys.approver = stdout.trim();
 });
 
 async function start(server: Server, agent: Agent, message: string): Promise<string> {
@@ -166,30 +169,35 @@ async function follow(server: Server, id: string, verb?: "approve" | "reject"): 
   return text;
 }
 
-/**
- * Checks that all calls are as recorded and allowed, after a server that lives until the run has
- * ended.
- */
-async function expectWhole(data: string, id: string): Promise<Record<string, unknown>> {
-  const server = (await serve(data))!;
-  expect((await follow(server, id, "approve")).slice(-14)).toBe("data: [DONE]\n\n");
-  const run = (await (await server.ask("GET", `/v1/runs/${id}`))!.json()) as object;
-  server.child.terminate();
-  expect(await server.child.ended).toMatchObject({ code: 0 });
-  const file = join(data, "wadi.db");
+/** Checks that all calls are as recorded and allowed, once a server has let the run end. */
+async function expectWhole(id: string): Promise<Record<string, unknown>> {
+  living ??= (await serve())!;
+  expect((await follow(living, id, "approve")).slice(-14)).toBe("data: [DONE]\n\n");
+  const run = (await (await living.ask("GET", `/v1/runs/${id}`))!.json()) as object;
+  expectCalls();
+  return { ...run };
+}
+
+function expectCalls(): void {
   const none = { unended: 0, step_gaps: 0, message_gaps: 0, unreported: 0, wrong_counts: 0 };
   expect(checkRuns(file)).toEqual({ ...none, wrong_days: 0 });
-  const own = arrivalsOf(file);
+  const own = arrivalsOf();
   for (const arrived of own) expect(arrived.id).toBe(arrived.key);
   expect(checkCalls(file, own, (tool) => tool === "look" || tool === "keyed")).toEqual({
     ...{ unanswered: 0, strange: 0, unwritten: 0, unallowed: 0, miscounted: 0 },
     ...{ unreported: 0, unsummed: 0 },
   });
-  return { ...run };
+}
+
+/** The server, which is to be killed. */
+function take(): Server {
+  const server = living!;
+  living = undefined;
+  return server;
 }
 
 /** Arrivals at the endpoint of this database's calls. */
-function arrivalsOf(file: string) {
+function arrivalsOf() {
   using connection = new Connection(file, { readonly: true });
   const rows = connection
     .query<{ id: string }, []>(
@@ -200,13 +208,6 @@ function arrivalsOf(file: string) {
   return endpoint.arrivals.filter(({ key }) => own.has(key));
 }
 
-let copies = 0;
-const copy = () => {
-  const data = join(root, `copy-${++copies}`);
-  copyData(template, data);
-  return data;
-};
-
 describe("a server killed during runs", () => {
   const cases = SCENES.flatMap(({ points, ...scene }, n) =>
     points.map((point) => ({ point, n, scene })),
@@ -214,20 +215,21 @@ describe("a server killed during runs", () => {
   const chosen = chooseCases(cases, ({ n, point }) => FIRST.includes(`${n} ${point}`));
   test.each(chosen)("$point (scene $n) repeats no call by itself", async ({ point, scene }) => {
     const { agent, message, decides, isOverdue } = scene;
-    const data = copy();
+    living ??= await serve();
     const failPoint = `runs.${point}`;
-    const first = (await serve(data, isOverdue ? "" : failPoint))!;
+    const first = take();
+    if (!isOverdue) first.child.arm(failPoint);
     const id = await start(first, agent, message);
     await follow(first, id, decides ? "approve" : undefined);
     if (isOverdue) {
       first.child.kill();
       await first.child.ended;
-      using connection = new Connection(join(data, "wadi.db"));
-      connection.run("UPDATE approvals SET expires_at = 1");
+      using connection = new Connection(file);
+      connection.run("UPDATE approvals SET expires_at = 1 WHERE status = 'pending'");
       connection.close();
-      await (await serve(data, failPoint))?.child.ended;
+      await (await serve(failPoint))?.child.ended;
     } else expect(await first.child.ended).toMatchObject({ signal: "SIGKILL" });
-    expect(await expectWhole(data, id)).toMatchObject({ status: "succeeded" });
+    expect(await expectWhole(id)).toMatchObject({ status: "succeeded" });
   });
 });
 
@@ -238,8 +240,8 @@ describe("a server killed while the endpoint handles a call", () => {
   );
   const chosen = chooseCases(cases, ({ agent, names }) => agent === "asking" || names === ALL);
   test.each(chosen)("($agent, $names) repeats no call by itself", async ({ agent, names }) => {
-    const data = copy();
-    const first = (await serve(data))!;
+    living ??= await serve();
+    const first = take();
     endpoint.hang(true);
     const before = endpoint.arrivals.length;
     const message = ["Work.", say(round(...names))].join("\n");
@@ -252,6 +254,13 @@ describe("a server killed while the endpoint handles a call", () => {
     await first.child.ended;
     endpoint.hang(false);
     await following;
-    expect(await expectWhole(data, id)).toMatchObject({ status: "succeeded" });
+    expect(await expectWhole(id)).toMatchObject({ status: "succeeded" });
   });
+});
+
+test("the last server stops well, and all calls are as recorded", async () => {
+  const { child } = take();
+  child.terminate();
+  expect(await child.ended).toMatchObject({ code: 0 });
+  expectCalls();
 });
