@@ -540,4 +540,15 @@ describe("a lease", () => {
       expect([process.epoch, await mayAct()]).toEqual([2, false]);
     });
   });
+
+  test("allows nothing either where the heartbeat that it waits for finds the process dead", async () => {
+    const world = await openWorld();
+    const { process } = create(world);
+    await process.start();
+    await process.withLease("work", async (mayAct) => {
+      await world.store.end(process.epoch, world.clock.now());
+      world.clock.shiftWall(60_000);
+      expect([process.fence.isOpen, await mayAct(), process.epoch]).toEqual([false, false, 2]);
+    });
+  });
 });

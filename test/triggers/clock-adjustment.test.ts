@@ -1,5 +1,7 @@
 // Tests wall clocks that are set, forward and back, while triggers wait.
 import { afterEach, describe, expect, test } from "bun:test";
+import { ClockAdjustment } from "../../src/triggers/clock-adjustment.ts";
+import { createManualClock } from "../support/clock.ts";
 import { openTrial, showFire, type Trial } from "./trial.ts";
 
 const MINUTE_MS = 60_000;
@@ -191,6 +193,24 @@ describe("agents.does.trigger: a clock that is set", () => {
     expect(await show(trial)).toEqual([...FIRED, "11-20T11:20 started"]);
     await trial.shift(-1_001);
     expect(trial.lines).toHaveLength(1);
+  });
+
+  test("back is followed from the begin again after a pause that broke off the first time", async () => {
+    let isPaused = false;
+    let reads = 0;
+    const listTimed = async () => {
+      isPaused = ++reads === 1;
+      return [];
+    };
+    const adjustment = new ClockAdjustment({
+      ...{ clock: createManualClock(), log: {} as never, isStopping: () => isPaused },
+      triggers: { listTimed, realign: async () => 0 },
+    });
+    await adjustment.apply();
+    isPaused = false;
+    expect(adjustment.checkClock()).toBe(false);
+    await adjustment.apply();
+    expect([reads, adjustment.checkClock()]).toEqual([2, true]);
   });
 
   test("back is followed by hundreds of triggers", async () => {

@@ -1,6 +1,6 @@
 // Writes in flight, or about to start, when their tool or run changes.
 import { afterEach, describe, expect, test } from "bun:test";
-import type { ToolResult } from "../../../src/agents/tools/contract.ts";
+import type { ToolResult, ToolUse } from "../../../src/agents/tools/contract.ts";
 import { createCut, createCutAt } from "./cut.ts";
 import { approvalsOf, decideAll, pendingOf, verifyApprovals } from "./decisions.ts";
 import { outcomesOf, resultsOf, verifyLog, within } from "./log.ts";
@@ -47,6 +47,38 @@ test("a result that comes during the write of another one is kept, though the ru
   const id = await trial.run();
   expect(await trial.ended(id)).toMatchObject({ status: "cancelled" });
   expect(await outcomesOf(trial, id)).toEqual(["ok", "ok"]);
+  await verify(trial, id);
+});
+
+test("a task is stored before it is asked for, also one that begins while another is stored", async () => {
+  const storing = Promise.withResolvers<void>();
+  const seen: string[] = [];
+  const begin = (name: string, turn: Promise<void>) => ({
+    ...makeSender(name, createReceiver(), { risk: "read" }),
+    async run({ keepTask, now }: ToolUse) {
+      await turn;
+      await keepTask!({ id: name, ends_at: now() + 60_000 });
+      seen.push(`asked for ${name}`);
+      return done();
+    },
+  });
+  const trial = await open(script(call(["one", {}], ["two", {}])), {
+    ...pin([begin("one", Promise.resolve()), begin("two", storing.promise)]),
+    wrap: (store) => ({
+      ...store,
+      async note(record, ...rest) {
+        storing.resolve();
+        for (let turns = 0; turns < 10; turns++) await trial.clock.advance(0);
+        const recorded = await store.note(record, ...rest);
+        const tasks = record.steps.map(({ data }) => JSON.parse(data as string).detail.task_id);
+        seen.push(`stored ${tasks}`);
+        return recorded;
+      },
+    }),
+  });
+  const id = await trial.run();
+  expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
+  expect(seen).toEqual(["stored one", "asked for one", "stored two", "asked for two"]);
   await verify(trial, id);
 });
 
@@ -256,10 +288,14 @@ describe("a cancel", () => {
     await verify(trial, id);
   });
 
-  test("while a write's intent is stored leaves it unsent, with an unknown outcome", async () => {
+  test("while a write's intent is stored leaves it unsent, with an unknown outcome, and runs no read beside it", async () => {
     const receiver = createReceiver();
-    const trial = await open(script(call(write())), {
-      ...pinWriter(receiver),
+    const tools = [
+      makeSender("write", receiver, { risk: "write" }),
+      makeSender("look", receiver, { risk: "read" }),
+    ];
+    const trial = await open(script(call(write(), ["look", {}])), {
+      ...pin(tools, { unattended_writes: true }),
       wrap: (store) => ({
         ...store,
         async intend(...args) {
@@ -271,7 +307,7 @@ describe("a cancel", () => {
     });
     const id = await trial.run();
     expect(await trial.ended(id)).toMatchObject({ status: "cancelled" });
-    expect(await outcomesOf(trial, id)).toEqual(["outcome_unknown"]);
+    expect(await outcomesOf(trial, id)).toEqual(["cancelled", "outcome_unknown"]);
     expect(receiver.arrivals).toEqual([]);
     await verify(trial, id);
   });
