@@ -1,6 +1,7 @@
 // Tests how the lock of the data is taken from a process that ends.
 import { expect, test } from "bun:test";
 import { DatabaseInUse } from "../../src/database/index.ts";
+import { wait } from "../../src/platform/clock.ts";
 import { createHandover, type HandoverParts } from "../../src/takeover/handover.ts";
 import { createManualClock } from "../support/clock.ts";
 
@@ -26,10 +27,15 @@ function open(failure: Error, times: number) {
       epoch: 2,
       spare: (spares: (epoch: number) => boolean) => events.push(`${spares(1)}`),
     },
-    endStreams: () => void events.push("ends streams"),
+    // Clients that open them again need another connection.
+    endStreams: () => void events.push(server.isLeaving ? "ends streams" : "too early"),
     keepServers: (isKept: boolean) => void events.push(isKept ? "keeps" : "stops keeping"),
     slots: { import: (counts: object) => void events.push(`slots ${JSON.stringify(counts)}`) },
-    settle: async (until: number) => void events.push(`settles ${clock.now() - until}`),
+    async settle(until: number) {
+      const servedMs = clock.now() - until;
+      await wait(clock, 10);
+      events.push(`settles ${servedMs}`);
+    },
   };
   const handover = createHandover(parts as unknown as HandoverParts);
   events.length = 0;
@@ -78,6 +84,17 @@ test("a server whose drain is undone works again, but not beside one that takes 
   handover.leave(false);
   handover.resume();
   expect([events, server.isLeaving]).toEqual([["resumes", "stops keeping"], false]);
+});
+
+test("a drain that is undone while the server pauses lets nothing begin", async () => {
+  const { handover, inherit, events } = open(new DatabaseInUse("x"), 0);
+  await inherit();
+  handover.resume();
+  events.length = 0;
+  const pausing = handover.pause();
+  handover.undrain();
+  await pausing;
+  expect(events).toEqual(["keeps", "pauses"]);
 });
 
 test("model servers are kept while two processes may use them, and no longer", async () => {

@@ -7,7 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Clock, yieldToEventLoop } from "../../src/platform/clock.ts";
 import { createLog } from "../../src/platform/log.ts";
-import { Channel } from "../../src/takeover/channel.ts";
+import { Channel, ChannelClosed } from "../../src/takeover/channel.ts";
+import { TakeoverRefused } from "../../src/takeover/errors.ts";
 import type { IncumbentOptions } from "../../src/takeover/incumbent.ts";
 import {
   connectToControl,
@@ -84,6 +85,8 @@ interface Situation {
   onFollow?: OnFollow;
   mayGoOn?: boolean;
   processes?: Partial<Processes>;
+  /** Throws to refuse the new process. */
+  onBegin?(): void;
   /** The old process can share its listening sockets. */
   shares?: boolean;
   predecessor?: IncumbentOptions["predecessor"];
@@ -112,7 +115,10 @@ async function startIncumbent(situation: Situation = {}) {
       log,
       predecessor,
     },
-    onBegin: ({ pid }) => begun.push(pid),
+    onBegin({ pid }) {
+      situation.onBegin?.();
+      begun.push(pid);
+    },
     onFailed: ({ token }, reason) => reasons.push(`${token}: ${reason}`),
     onReplaced({ pid }) {
       events.push(`replaced by ${pid === process.pid}`);
@@ -146,7 +152,7 @@ async function startIncumbent(situation: Situation = {}) {
 }
 
 test("the parts change hands in order, and the new process counts for the old one", async () => {
-  const { path, events } = await startIncumbent();
+  const { path, events, clock } = await startIncumbent();
   const predecessor = (await begin(path))!;
   expect(predecessor).toMatchObject({ pid: process.pid, epoch: 7, installation: "i" });
   await predecessor.change(createParts("new", events));
@@ -156,6 +162,8 @@ test("the parts change hands in order, and the new process counts for the old on
   expect(await follow.slots!.take("other")).toBeFalse();
   await predecessor.listening();
   await predecessor.ready();
+  // However long the old process still ends requests, the new one is not ended.
+  await clock.advance(30 * 60_000);
   expect(events).toEqual([
     "old spares",
     "old shares",
@@ -223,11 +231,13 @@ test("where the old process is too late to go on, it takes nothing back", async 
 });
 
 test("sockets that cannot be shared end the takeover before anything changes hands", async () => {
-  const { path, events } = await startIncumbent({ shares: false });
+  const { path, events, takenBack } = await startIncumbent({ shares: false });
   const predecessor = (await begin(path))!;
   const change = predecessor.change(createParts("new", events));
   expect(await change.catch(({ message }) => message)).toContain("could not be shared");
-  expect(events).toEqual(["old spares", "old shares"]);
+  await predecessor.failed("no luck");
+  await takenBack;
+  expect(events).toEqual(["old spares", "old shares", "old spares none"]);
 });
 
 test("a process that has not ended its own takeover is not taken over", async () => {
@@ -238,6 +248,19 @@ test("a process that has not ended its own takeover is not taken over", async ()
   expect(begun).toEqual([]);
   situation.predecessor.hasEnded = true;
   expect(await begin(path)).not.toBeNull();
+});
+
+test("a new process that was refused keeps no other one from a takeover", async () => {
+  const situation: Situation = {
+    onBegin() {
+      throw new TakeoverRefused("not now");
+    },
+  };
+  const { path, begun } = await startIncumbent(situation);
+  expect(await begin(path).catch(({ message }) => message)).toBe("not now");
+  delete situation.onBegin;
+  expect(await begin(path)).not.toBeNull();
+  expect(begun).toEqual([process.pid]);
 });
 
 test("only the process that has begun goes on with the takeover", async () => {
@@ -388,11 +411,21 @@ test("requests are read whole, however they arrive", async () => {
   for (const text of ['{"id":1,"meth', 'od":"one"}\n{"id":2,"method":"two"}\n{"id"', ":3,"]) {
     socket.emit("data", text);
   }
-  socket.emit("data", '"method":"three"}\n');
+  socket.emit("data", '"method":"three"}');
+  socket.emit("data", "\n");
   while (replies.length < 3) await yieldToEventLoop();
   expect(replies).toEqual(
     ["one", "two", "three"].map((result, at) => `{"id":${at + 1},"result":"${result}"}\n`),
   );
+});
+
+test("a connection that has ended takes no more requests", async () => {
+  const socket = Object.assign(new EventEmitter(), { setEncoding() {}, write() {} });
+  const channel = new Channel(socket as unknown as Socket, async () => null);
+  const early = channel.request("early");
+  socket.emit("close");
+  await expect(early).rejects.toBeInstanceOf(ChannelClosed);
+  await expect(channel.request("late")).rejects.toBeInstanceOf(ChannelClosed);
 });
 
 test("a takeover keeps the port that callers know", async () => {

@@ -3,7 +3,12 @@ import { describe, expect, test } from "bun:test";
 import type { Caller, Limits } from "../../../src/access/index.ts";
 import { DatabaseUnavailable } from "../../../src/database/index.ts";
 import { CallerBudgets, limitsTokens } from "../../../src/gateway/budgets/caller-budgets.ts";
-import type { LimitAlert, SettledRequest } from "../../../src/gateway/budgets/store.ts";
+import type {
+  LimitAlert,
+  PeriodRanges,
+  RootRow,
+  SettledRequest,
+} from "../../../src/gateway/budgets/store.ts";
 import { withinBudgets } from "../../../src/gateway/chat/budget-check.ts";
 import { InFlight } from "../../../src/gateway/in-flight.ts";
 import { MeteredExecution } from "../../../src/gateway/metered/execution.ts";
@@ -23,7 +28,8 @@ import { createSeededIds } from "../../support/ids.ts";
 const NOTHING = { requests: 0, estimated: 0, tokens: 0, cost: 0 };
 const ASKED = { requests: 1, tokens: 60, cost: 0 };
 
-function open(limits: Limits = { tokens_day: 100 }) {
+/** `others`: tokens that other processes use of the limits, which this one shares with them. */
+function open(limits: Limits = { tokens_day: 100 }, others: { tokens: number } | null = null) {
   const clock = createManualClock();
   const calls: string[] = [];
   const settled: number[][] = [];
@@ -50,6 +56,29 @@ function open(limits: Limits = { tokens_day: 100 }) {
       announced.push(...alerts.map(({ percent }) => percent));
       settled.push(requests.map(({ tokens }) => tokens));
     },
+    ...(others && {
+      forgetUses: () => call("forgetUses"),
+      async reserveWithin(root: string, _row: unknown, _limited: unknown, ranges: PeriodRanges) {
+        await call("reserve");
+        calls.push(root);
+        return { isReserved: others.tokens < 100, roots: answerUses(others.tokens, ranges) };
+      },
+      async settleWithin(root: string, requests: readonly SettledRequest[], alerts: LimitAlert[]) {
+        await store.settle(requests, alerts);
+        calls.push(root);
+        return answerUses(others.tokens, sharedRanges);
+      },
+      readUses: async (_: unknown, ranges: PeriodRanges) => answerUses(others.tokens, ranges),
+    }),
+  };
+  let sharedRanges: PeriodRanges;
+  const answerUses = (tokens: number, ranges: PeriodRanges): RootRow[] => {
+    sharedRanges = ranges;
+    const used = { ...NOTHING, tokens };
+    const uses = Object.values(ranges).map((range) => {
+      return { ...range, used, reserved: { requests: 0, tokens: 0, cost: 0 } };
+    });
+    return [{ subject: "account a-1", uses }];
   };
   const budgets = new CallerBudgets({
     database: { bind: () => store as never },
@@ -58,6 +87,7 @@ function open(limits: Limits = { tokens_day: 100 }) {
     log: createLog(clock, () => {}, false),
     ...{ zone: "UTC", currency: () => "SAR" },
     hasHeaders: () => false,
+    shared: others && { epoch: 1, join() {} },
   });
   const caller: Caller = {
     ...{ key_id: "k-1", account_id: "a-1", kind: "ordinary", scopes: [], models: null },
@@ -152,6 +182,40 @@ test("a reservation that cannot be stored holds nothing", async () => {
   expect(await find()).toMatchObject({ used: 0, reserved: 0 });
   await reserve();
   expect(await find()).toMatchObject({ used: 0, reserved: 60 });
+});
+
+describe("beside other processes", () => {
+  test("a reservation whose answer was lost is given back to its account", async () => {
+    const { before, calls, clock, reserve, settled } = open({ tokens_day: 100 }, { tokens: 0 });
+    before.reserve = failWith(new Error("connection lost"));
+    await expect(reserve()).rejects.toThrow("connection lost");
+    await clock.advance(0);
+    expect([settled, calls.at(-1)]).toEqual([[[0]], "a-1"]);
+  });
+
+  test("a refusal of the database is explained by what others have used", async () => {
+    const { reserve, find } = open({ tokens_day: 100 }, { tokens: 100 });
+    await expect(reserve()).rejects.toMatchObject({ code: "rate_limit_exceeded" });
+    expect(await find()).toMatchObject({ used: 100 });
+  });
+
+  test("a check that fails by what was known asks what others have used since", async () => {
+    const others = { tokens: 100 };
+    const { budgets, caller, reserve } = open({ tokens_day: 100 }, others);
+    await expect(reserve()).rejects.toMatchObject({ code: "rate_limit_exceeded" });
+    others.tokens = 0;
+    await budgets.check(caller, ASKED);
+  });
+
+  test("a limit that others have used up meanwhile is announced by the next end of a request", async () => {
+    const others = { tokens: 0 };
+    const { announced, clock, reserve } = open({ tokens_day: 100 }, others);
+    const reservation = await reserve(1);
+    others.tokens = 90;
+    reservation.settle({ tokens: 1, cost: 0 }, false);
+    await clock.advance(0);
+    expect(announced).toEqual([80]);
+  });
 });
 
 test("a clock that is set back by a period still finds what requests under way have reserved", async () => {
