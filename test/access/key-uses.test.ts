@@ -100,6 +100,18 @@ test("a use during a write that fails is not replaced by the earlier one", async
   expect(written).toEqual([[{ key_id: "k-1", last_used_at }]]);
 });
 
+test("a use during a write is written with the next one", async () => {
+  const { clock, written, place, uses } = open();
+  const ready = Promise.withResolvers<void>();
+  place.ready = ready.promise;
+  uses.note("k-1");
+  await clock.advance(60_000);
+  uses.note("k-2");
+  ready.resolve();
+  await clock.advance(60_000);
+  expect(written.flat().map(({ key_id }) => key_id)).toEqual(["k-1", "k-2"]);
+});
+
 test("a stop also writes what a write under way could not write", async () => {
   const trial = open();
   const { clock, written, uses } = trial;

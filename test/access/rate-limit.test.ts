@@ -241,6 +241,20 @@ describe("gateway.limits.rate another process continues the counters", () => {
     expect(take(after, "closed")).toBeUndefined();
   });
 
+  test("in the order of the requests, whichever slot of the ring the oldest has", async () => {
+    const clock = createManualClock();
+    const before = new RateLimiter(clock, rule);
+    for (let n = 0; n < 3; n++) {
+      take(before);
+      await clock.advance(25_000);
+    }
+    // The first is out of the window, and its slot has the newest.
+    expect(take(before)).toBeUndefined();
+    const after = new RateLimiter(clock, { ...rule, closingMs: 0 });
+    after.import(before.export());
+    expect(after.claim("a")).toBe(10_000);
+  });
+
   test("what is out of the window is left behind", async () => {
     const clock = createManualClock();
     const limiter = new RateLimiter(clock, rule);
@@ -261,6 +275,14 @@ describe("gateway.limits.rate another process continues the counters", () => {
     expect(take(follower)).toBe("1");
     await clock.advance(1);
     expect(take(follower)).toBeUndefined();
+  });
+
+  test("a sliding limit is not closed by what the other process has refused", async () => {
+    const follower = new RateLimiter(createManualClock(), { ...rule, closingMs: 0 });
+    follower.follow(async () => 60_000);
+    expect(await follower.claim("a")).toBe(60_000);
+    follower.follow(null);
+    expect(follower.claim("a")).toBe(0);
   });
 
   test("a follower asks the other process, notes its answers, and counts alone once it has ended", async () => {

@@ -303,6 +303,20 @@ test("a reader of a reply sees each piece with its head, and ends the reply wher
   await server.closed;
 });
 
+test("a reader of a long reply sees the bytes of each piece, however large it is", async () => {
+  const body = "x".repeat(3_000_000);
+  using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(body) });
+  let seen = 0;
+  await guard(["127.0.0.1:*"]).request({
+    ...{ ...ask, url: server.url.href, responseBytesMax: body.length },
+    readPiece(bytes) {
+      seen += Buffer.from(bytes).toString().length;
+      return false;
+    },
+  });
+  expect(seen).toBe(body.length);
+});
+
 test("a DELETE has no body", async () => {
   using server = listenRaw(({ say }) => say(plainReply));
   const egress = guard(["127.0.0.1:*"]);

@@ -188,6 +188,21 @@ test("the system's lookup resolves localhost", async () => {
   expect(await egress.request({ ...ask, url })).toMatchObject({ ok: true, status: 200 });
 });
 
+test("a look-up that lasts is ended by the time of its request, and by five seconds", async () => {
+  const clock = createManualClock();
+  const egress = guard([], { clock, resolve: () => new Promise(() => {}) });
+  const url = "https://a.example.com/";
+  const code = async (timeoutMs: number) => {
+    const asked = egress.request({ ...ask, url, timeoutMs });
+    await clock.advance(Math.min(timeoutMs, 5_000));
+    const outcome = await asked;
+    expect(clock.pending()).toBe(0);
+    return outcome;
+  };
+  expect(await code(4_999)).toMatchObject({ ok: false, code: "timeout", sent: false });
+  expect(await code(15_000)).toMatchObject({ ok: false, code: "dns", sent: false });
+});
+
 test("a name without an address, or with a failed lookup, is a DNS failure", async () => {
   const url = "https://a.example.com/";
   const failure = { ok: false, code: "dns", sent: false, status: null };

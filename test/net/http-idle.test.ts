@@ -44,6 +44,18 @@ test("a connection that is gone before the next turn is not used again", async (
   expect([idle.take(origin, "a"), origin.count]).toEqual([undefined, 0]);
 });
 
+test("connections to another server stay and expire, although all to one are closed", async () => {
+  const { clock, idle, keep, closed } = open();
+  const [origin, other] = [new IdleOrigin(), new IdleOrigin()];
+  keep(origin);
+  const kept = keep(other);
+  idle.closeOrigin(origin);
+  await clock.advance(0);
+  expect([closed, other.ready.get("a")]).toEqual([[0], [kept]]);
+  await clock.advance(30_000);
+  expect(closed).toEqual([0, 1]);
+});
+
 test("of more than 2,048 connections to one server the longest unused is closed", () => {
   const { keep, closed } = open();
   const [origin, other] = [new IdleOrigin(), new IdleOrigin()];

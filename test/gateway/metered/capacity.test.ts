@@ -325,6 +325,34 @@ describe("gateway.limits.shared_capacity several processes share the slots", () 
     expect(other.begun).toEqual(["b1"]);
   });
 
+  test("until this process decides alone, which serves its line at once", async () => {
+    const { capacity, begun, ask, clock } = openCapacity(1, 5);
+    capacity.follow({ take: async () => false, release() {} }, true);
+    await ask("a1");
+    expect(begun).toEqual([]);
+    capacity.follow(null);
+    await clock.advance(0);
+    expect(begun).toEqual(["a1"]);
+  });
+
+  test("so that a slot for a caller who left meanwhile is given back", async () => {
+    const { capacity, use, clock } = openCapacity(1, 5);
+    const asked = [Promise.resolve(false)];
+    let released = 0;
+    capacity.follow({ take: () => asked.pop()!, release: () => void released++ }, true);
+    const leaving = new AbortController();
+    const done = use("a1", leaving.signal);
+    const late = Promise.withResolvers<boolean>();
+    await clock.advance(0);
+    asked.push(late.promise);
+    await clock.advance(100);
+    leaving.abort();
+    late.resolve(true);
+    await done;
+    await clock.advance(0);
+    expect([released, capacity.status()]).toEqual([1, { inUse: 0, queued: 0 }]);
+  });
+
   test("so that a slot goes to the line of its process for a second, and then to the other's", async () => {
     const [one, other] = share();
     await one.ask("a1");

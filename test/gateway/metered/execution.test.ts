@@ -11,7 +11,7 @@ import type { RecordedOk } from "../../../src/gateway/request-log/recorder.ts";
 import type { CompletionStats, UpstreamError } from "../../../src/models/index.ts";
 import { apiError } from "../../../src/platform/errors.ts";
 import { createLog } from "../../../src/platform/log.ts";
-import { createManualClock } from "../../support/clock.ts";
+import { createManualClock, type ManualClock } from "../../support/clock.ts";
 
 type Result = (RecordedOk | UpstreamError) & CompletionStats;
 
@@ -21,8 +21,10 @@ const FAILED: UpstreamError = {
 const USAGE = { prompt_tokens: 3, completion_tokens: 0, total_tokens: 3 };
 
 /** Runs one request of a caller with limits, which may use 10 tokens; returns what it settles. */
-async function settle(work: () => Promise<Result>) {
+async function settle(work: (state: { inUse: number; clock: ManualClock }) => Promise<Result>) {
   const clock = createManualClock();
+  /** Slots in use. */
+  const state = { inUse: 2, clock };
   const settled: unknown[] = [];
   const lines: unknown[] = [];
   const reservation = {
@@ -31,11 +33,15 @@ async function settle(work: () => Promise<Result>) {
   };
   const execution = new MeteredExecution({
     ...{ clock, running: new InFlight(), route: "r", backendName: "embedder" },
+    writeHeaders: () => ({}),
     log: createLog(clock, (line) => void lines.push(JSON.parse(line)), false),
     budgets: { check: async () => {}, reserve: async () => reservation },
     service: {
-      use: (_caller: unknown, _signal: unknown, timed: (backend: object) => unknown) => timed({}),
-      ...{ capacity: { status: () => ({ inUse: 2 }) }, plan: { max_concurrent: 4 } },
+      async use(_caller: unknown, _signal: unknown, timed: (backend: object) => unknown) {
+        await clock.advance(30);
+        return timed({});
+      },
+      ...{ capacity: { status: () => ({ inUse: state.inUse }) }, plan: { max_concurrent: 4 } },
     },
   } as unknown as MeteredExecutionOptions<MeteredPlan, MeteredBackend>);
   const context = {
@@ -43,8 +49,8 @@ async function settle(work: () => Promise<Result>) {
     recorder: { markAsked() {}, setResult() {} },
     charge: { countTokens: () => 10, costOf: (tokens: number) => tokens * 5 },
   } as unknown as MeteredContext<MeteredBackend>;
-  const result = await execution.run(context, work).catch((bug: Error) => bug.message);
-  return { settled, result, lines };
+  const result = await execution.run(context, () => work(state)).catch((bug: Error) => bug.message);
+  return { settled, result, lines, execution };
 }
 
 const ok = (isEstimated: boolean) =>
@@ -69,6 +75,22 @@ test("a request that no server was asked for costs nothing", async () => {
 test("a result tells how many requests held a slot, and how many may", async () => {
   const { result } = await settle(async () => ok(false));
   expect(result).toMatchObject({ inFlight: 2, inFlightMax: 4 });
+});
+
+test("requests that end meanwhile count, and the work itself is no wait", async () => {
+  const { result } = await settle(async (state) => {
+    state.inUse = 1;
+    await state.clock.advance(500);
+    return { ...ok(false), waitedMs: 7 };
+  });
+  expect(result).toMatchObject({ inFlight: 2, waitedMs: 37 });
+});
+
+test("gateway.errors.headers.retry_after is never earlier than the server's", async () => {
+  const { execution } = await settle(async () => ok(false));
+  const busy = { ...FAILED, code: "upstream_rate_limited", retryAfterMs: 1_001 } as const;
+  const { headers } = execution.toApiError(busy).details;
+  expect(headers).toEqual({ "retry-after": "2" });
 });
 
 test.each([

@@ -116,6 +116,12 @@ describe("gateway.limits.embeddings_quota", () => {
     expect([await use(), await use()]).toEqual(["one", "rate_limit_exceeded 20"]);
   });
 
+  test("gateway.limits.embeddings_quota is waited for where other processes count it", async () => {
+    const { service, use } = openService();
+    service.quota.follow(async () => 40_000);
+    expect(await use()).toBe("rate_limit_exceeded 40");
+  });
+
   test("gateway.limits.embeddings_quota belongs to the account, or to a key without one", async () => {
     const { use } = openService({ requests_per_minute: 1 });
     for (const account of ["a", "b", null]) {
