@@ -119,11 +119,13 @@ describe("a rotation", () => {
       Array.from({ length: count }, (_, n) => sealed(6 * page + n)),
     );
     const limits: number[] = [];
+    const passed: (string | undefined)[] = [];
     const store = {
       findKey: async () => known,
       claim: async (key_id: string) => key_id,
-      async listOthers(_key: string, _after: unknown, limit: number) {
+      async listOthers(_key: string, after: { row_id: string } | null, limit: number) {
         limits.push(limit);
+        passed.push(after?.row_id);
         return pages.shift() ?? [];
       },
       reseal: async () => ({ resealed: 0, dropped: 0, left: 12 }),
@@ -135,12 +137,15 @@ describe("a rotation", () => {
       Array.from({ length: 10 }, (_, n) => `c-${n}`),
     );
     expect(limits).toEqual([100, 100, 100]);
+    expect(passed).toEqual([undefined, "c-5", "c-11"]);
   });
 
   test("that a process does not follow seals nothing with the new key, and goes on later", async () => {
     const server = await fill(1);
     const asked: (readonly string[])[] = [];
     const awaitKeys = async (ids: readonly string[]) => {
+      // Processes find the new key in the file, as long as they are waited for.
+      expect(keyIds()).toEqual([...ids]);
       asked.push(ids);
       return asked.length === 1 ? ["host-2"] : [];
     };
@@ -149,6 +154,7 @@ describe("a rotation", () => {
     const both = keyIds();
     expect(both).toHaveLength(2);
     expect((await stored()).map(({ key_id }) => key_id)).toEqual([both[1]!]);
+    expect(await database.bind(secretStore).findKey()).toBe(both[1]);
     const second = await open().rotate({ givesUp: false, awaitKeys });
     expect(second).toMatchObject({ ok: true, is_resumed: true, resealed: 1 });
     expect(asked).toEqual([both, both]);
