@@ -15,7 +15,7 @@ export interface OwnPostgres {
   stop(): Promise<void>;
 }
 
-const readUser = (name: string): [uid: number, gid: number] => {
+export const readUser = (name: string): [uid: number, gid: number] => {
   const line = readFileSync("/etc/passwd", "utf8")
     .split("\n")
     .find((one) => one.startsWith(`${name}:`));
@@ -24,8 +24,28 @@ const readUser = (name: string): [uid: number, gid: number] => {
   return [Number(uid), Number(gid)];
 };
 
-/** PostgreSQL refuses to run as root. */
-const AS_POSTGRES = process.getuid?.() === 0 ? ["runuser", "-u", "postgres", "--"] : [];
+/** PostgreSQL refuses to run as root. The program takes the place of the one that names the user. */
+export const AS_POSTGRES =
+  process.getuid?.() === 0
+    ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"]
+    : [];
+
+/** Directory of the newest PostgreSQL's programs. */
+export const findPrograms = (): string => {
+  const [version] = readdirSync(LIBRARY).sort((a, b) => Number(b) - Number(a));
+  return join(LIBRARY, version!, "bin");
+};
+
+/** Signals the server of a data directory, and all of its processes. */
+export const signalServer = (data: string, name: NodeJS.Signals): void => {
+  const parent = Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0]);
+  const listed = () => readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8");
+  // A frozen parent makes no more children.
+  if (name === "SIGKILL") process.kill(parent, "SIGSTOP");
+  else process.kill(parent, name);
+  for (const pid of listed().trim().split(" ").map(Number)) process.kill(pid, name);
+  if (name === "SIGKILL") process.kill(parent, name);
+};
 
 const run = async (command: readonly string[]): Promise<void> => {
   const child = Bun.spawn([...AS_POSTGRES, ...command], { stdio: ["ignore", "ignore", "inherit"] });
@@ -34,8 +54,7 @@ const run = async (command: readonly string[]): Promise<void> => {
 };
 
 export const startOwnPostgres = async (): Promise<OwnPostgres> => {
-  const [version] = readdirSync(LIBRARY).sort((a, b) => Number(b) - Number(a));
-  const bin = (name: string) => join(LIBRARY, version!, "bin", name);
+  const bin = (name: string) => join(findPrograms(), name);
   const scratch = makeScratch();
   if (AS_POSTGRES.length > 0) chownSync(scratch, ...readUser("postgres"));
   const data = join(scratch, "data");
@@ -47,18 +66,10 @@ export const startOwnPostgres = async (): Promise<OwnPostgres> => {
   };
   await run([bin("initdb"), "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"]);
   await control("start");
-  const readPid = () => Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0]);
-  const listChildren = (pid: number) =>
-    readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     restart: () => control("restart", "-m", "immediate"),
-    signal(name) {
-      const parent = readPid();
-      // A frozen parent makes no more children.
-      process.kill(parent, name);
-      for (const pid of listChildren(parent)) process.kill(pid, name);
-    },
+    signal: (name) => signalServer(data, name),
     stop: () => control("stop", "-m", "immediate"),
   };
 };

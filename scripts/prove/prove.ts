@@ -10,6 +10,7 @@ import { crash } from "./crash.ts";
 import { desync } from "./desync.ts";
 import { egress } from "./egress.ts";
 import { events } from "./events.ts";
+import { failover } from "./failover.ts";
 import { killKeys } from "./kill-keys.ts";
 import { memoryChat } from "./memory-chat.ts";
 import { outages } from "./outages.ts";
@@ -31,6 +32,7 @@ const proofs: readonly Proof[] = [
   desync,
   egress,
   events,
+  failover,
   killKeys,
   requestLog,
   requests,

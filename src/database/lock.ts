@@ -7,6 +7,7 @@ import { giveToOwnerOf } from "../platform/file-owner.ts";
 import { openLibc } from "../platform/libc.ts";
 import { DatabaseInUse } from "./errors.ts";
 import { CONNECT_TIMEOUT_S } from "./postgres-connections.ts";
+import { ServerReadOnly } from "./postgres-failures.ts";
 import { isBusy } from "./sqlite.ts";
 
 const F_OFD_GETLK = 36;
@@ -164,9 +165,13 @@ class PostgresLock {
   }
 
   async #try(suffix: string): Promise<boolean> {
-    const statement = `SELECT pg_try_advisory_lock${suffix}(${POSTGRES_LOCK}) AS taken`;
-    const rows = await this.#session.unsafe(statement);
-    return rows[0].taken;
+    // A standby has locks of its own: the session is ended, and the next one may meet the leader.
+    const statement = `SELECT CASE WHEN pg_is_in_recovery()
+      THEN pg_terminate_backend(pg_backend_pid()) AND NULL
+      ELSE pg_try_advisory_lock${suffix}(${POSTGRES_LOCK}) END AS taken`;
+    const [{ taken }] = await this.#session.unsafe(statement);
+    if (taken === null) throw new ServerReadOnly();
+    return taken;
   }
 
   async release(): Promise<void> {

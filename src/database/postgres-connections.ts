@@ -2,7 +2,7 @@
 // that has stopped answering: the driver's own time-outs end neither a query nor a wait.
 import { type ReservedSQL, SQL } from "bun";
 import { type Clock, wait } from "../platform/clock.ts";
-import { isCut, ServerSilent } from "./postgres-failures.ts";
+import { isCut, isReadOnly, ServerReadOnly, ServerSilent } from "./postgres-failures.ts";
 import { BIND_SESSION, type Isolation, Transaction } from "./postgres-transaction.ts";
 
 /** Time after which work under way is looked after: its server may have stopped answering. */
@@ -69,7 +69,7 @@ export class PostgresConnections {
   readonly #uses = new Set<Use>();
   readonly #works = new Set<Promise<unknown>>();
   #now: PoolState;
-  #isSilent = false;
+  #silence: Error | null = null;
   #isClosed = false;
   #looking: Promise<void> | null = null;
 
@@ -81,7 +81,7 @@ export class PostgresConnections {
   /** Runs `work` on a connection of its own; throws where the server is silent. */
   async use<T>(work: (runner: ReservedSQL) => Promise<T>): Promise<T> {
     if (this.#isClosed) throw new Error("the database is closed");
-    if (this.#isSilent) throw new ServerSilent();
+    if (this.#silence) throw this.#silence;
     const failed = Promise.withResolvers<never>();
     const startedAt = this.#options.clock.monotonic();
     const use: Use = { connection: null, startedAt, idleSince: null, fail: failed.reject };
@@ -149,10 +149,13 @@ export class PostgresConnections {
       this.#giveBack(use, state);
       return value;
     } catch (failure) {
-      // A server that cuts one connection mostly cuts them all.
-      if (isCut(failure)) for (const { runner } of state.free.splice(0)) end(runner);
-      if (isCut(failure)) end(use.connection?.runner);
-      else this.#giveBack(use, state);
+      const isStandby = isReadOnly(failure);
+      // A server that cuts one connection mostly cuts them all; a standby takes no write on any.
+      if (isCut(failure) || isStandby) {
+        for (const { runner } of state.free.splice(0)) end(runner);
+        end(use.connection?.runner);
+      } else this.#giveBack(use, state);
+      if (isStandby) await this.#lookForStandby();
       throw failure;
     } finally {
       returnPermit(state);
@@ -195,9 +198,15 @@ export class PostgresConnections {
     }
   }
 
-  #giveUp(use: Use): void {
+  /** A standby would answer reads with what it had, and keep a listener for itself. */
+  async #lookForStandby(): Promise<void> {
+    const rows = await this.#ask("SELECT 1 WHERE pg_is_in_recovery()");
+    if (rows?.length) this.#fallSilent(new ServerReadOnly());
+  }
+
+  #giveUp(use: Use, failure: Error = new ServerSilent()): void {
     // Before the end of the connection, which fails the work with a reason of its own.
-    use.fail(new ServerSilent());
+    use.fail(failure);
     end(use.connection?.runner);
     use.connection = null;
   }
@@ -227,11 +236,11 @@ export class PostgresConnections {
     }
   }
 
-  /** Fails all work at once, and new work until the server answers again. */
-  #fallSilent(): void {
-    if (this.#isSilent || this.#isClosed) return;
-    this.#isSilent = true;
-    for (const use of this.#uses) this.#giveUp(use);
+  /** Fails all work at once, and new work until a server answers that takes writes. */
+  #fallSilent(failure: Error = new ServerSilent()): void {
+    if (this.#silence || this.#isClosed) return;
+    this.#silence = failure;
+    for (const use of this.#uses) this.#giveUp(use, failure);
     void this.#awaitAnswer();
   }
 
@@ -240,13 +249,13 @@ export class PostgresConnections {
     for (let isThere = false; !isThere; ) {
       // One connection at a time: a server that was frozen begins with all that it has missed.
       const pool = openPool(this.#options.url, 1);
-      isThere = (await this.#ask("SELECT 1", pool)) !== null;
+      isThere = (await this.#ask("SELECT 1 WHERE NOT pg_is_in_recovery()", pool))?.length === 1;
       pool.close({ timeout: 0 }).catch(() => {});
       if (this.#isClosed) return;
       if (!isThere) await wait(this.#options.clock, RETRY_EVERY_MS);
     }
     this.#now = this.#open();
-    this.#isSilent = false;
+    this.#silence = null;
   }
 }
 

@@ -11,6 +11,13 @@ export function isCut(failure: unknown): boolean {
   return /^(57P0[12]|08|25P03|ERR_POSTGRES_CONNECTION_CLOSED)/.test(stateOf(failure));
 }
 
+const READ_ONLY = "25006";
+
+/** The server takes no writes: it may be a standby, and another one the leader. */
+export function isReadOnly(failure: unknown): boolean {
+  return stateOf(failure) === READ_ONLY;
+}
+
 /** 40001: could not serialise; 40P01: deadlock; 53200: no room to track dependencies. */
 export function isCollision(failure: unknown): boolean {
   return ["40001", "40P01", "53200"].includes(stateOf(failure));
@@ -33,5 +40,15 @@ export class ServerSilent extends Error {
 
   constructor() {
     super("the database server does not answer");
+  }
+}
+
+/** The server that answers is a standby. */
+export class ServerReadOnly extends Error {
+  override name = "ServerReadOnly";
+  readonly code = READ_ONLY;
+
+  constructor() {
+    super("the database server is a standby");
   }
 }

@@ -2,9 +2,13 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { DatabaseUnavailable } from "../../src/database/index.ts";
+import { lockPostgres } from "../../src/database/lock.ts";
 import { PostgresConnections } from "../../src/database/postgres-connections.ts";
+import { stateOf } from "../../src/database/postgres-failures.ts";
+import { createSystemClock } from "../../src/platform/clock.ts";
 import { createManualClock } from "../support/clock.ts";
 import { failureOf, openServer, openTestDatabase } from "../support/database.ts";
+import { createEmptyDatabase, dropDatabase } from "../support/postgres.ts";
 import { rootedTrialStore } from "../support/rooted-trials.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 
@@ -153,6 +157,69 @@ function testSilence(server: string): void {
     await ground.release();
   });
 
+  const PID = "SELECT pg_backend_pid() AS pid";
+  const write = () =>
+    connections.transact("READ COMMITTED", ({ runner }) => runner.unsafe("CREATE TABLE t ()"));
+  const READ_ONLY = { code: "25006" };
+
+  test("connections that take no writes are ended, and reads under way go on", async () => {
+    const before = await Promise.all([ask(PID), ask(PID)]);
+    const refused = Promise.withResolvers<void>();
+    const reading = connections.use(async (runner) => {
+      await refused.promise;
+      return (await runner.unsafe(PID))[0];
+    });
+    await ask("SET default_transaction_read_only = on");
+    expect(stateOf(await failureOf(write()))).toBe("25006");
+    refused.resolve();
+    expect(before).toContainEqual(await reading);
+    expect(pools).toHaveLength(1);
+    const after = await Promise.all([ask(PID), ask(PID)]);
+    expect(after.filter((one) => before.some(({ pid }) => pid === one.pid))).toHaveLength(1);
+  });
+
+  test("a leader that is a standby now is as good as away, until a leader answers", async () => {
+    const standby = await openStandby(server);
+    const url = new URL(standby.url);
+    url.port = String(proxy.port);
+    await connections.close();
+    const onOpen = (pool: SQL) => void pools.push(pool);
+    const real = createSystemClock();
+    connections = new PostgresConnections({
+      ...{ url: url.href, connectionsMax: 2, clock: real, onOpen },
+    });
+    const before = await Promise.all([ask(PID), ask(PID)]);
+    await standby.demote();
+    await ask("SET default_transaction_read_only = on");
+    expect(stateOf(await failureOf(write()))).toBe("25006");
+    // Reads would be answered from what the standby had.
+    expect(await failureOf(ask())).toMatchObject(READ_ONLY);
+    let isBack = false;
+    while (!isBack) {
+      await standby.promote();
+      isBack = (await ask().catch(() => null)) !== null;
+    }
+    for (const one of await Promise.all([ask(PID), ask(PID)])) {
+      expect(before).not.toContainEqual(one);
+    }
+    // The next pool listens again.
+    expect(pools).toHaveLength(3);
+    await connections.close();
+    await standby.release();
+  });
+
+  test("the lock of a server is not taken at a standby, and its session is ended", async () => {
+    const standby = await openStandby(server);
+    await standby.demote();
+    const lost = () => {};
+    const refused = await failureOf(lockPostgres(standby.url, lost));
+    // The end of the session may come before its answer.
+    expect(stateOf(refused)).toMatch(/^(25006|57P01|ERR_POSTGRES_CONNECTION_CLOSED)$/);
+    await standby.promote();
+    await (await lockPostgres(standby.url, lost))();
+    await standby.release();
+  });
+
   test("a transaction that fails leaves nothing, and its connection is used again", async () => {
     const before = await ask("SELECT pg_backend_pid() AS pid");
     const failing = connections.transact("READ COMMITTED", async ({ runner }) => {
@@ -178,4 +245,26 @@ function testSilence(server: string): void {
     const after = await ask("SELECT current_setting('lock_timeout') AS lock");
     expect(after).toEqual({ lock: "2s" });
   });
+}
+
+/** A database whose server says that it is a standby, without being one. */
+async function openStandby(server: string) {
+  const url = await createEmptyDatabase(server);
+  const sql = new SQL({ url, max: 1 });
+  const say = (isStandby: boolean) =>
+    sql.unsafe(`CREATE OR REPLACE FUNCTION said.pg_is_in_recovery() RETURNS BOOLEAN
+      LANGUAGE sql AS 'SELECT ${isStandby}'`);
+  await sql.unsafe("CREATE SCHEMA said");
+  await say(false);
+  const name = new URL(url).pathname.slice(1);
+  await sql.unsafe(`ALTER DATABASE ${name} SET search_path = said, pg_catalog, public`);
+  return {
+    url,
+    demote: () => say(true),
+    promote: () => say(false),
+    async release() {
+      await sql.close({ timeout: 0 });
+      await dropDatabase(server, url);
+    },
+  };
 }
