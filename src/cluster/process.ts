@@ -174,7 +174,10 @@ export class Process implements Service {
   async #beat(): Promise<boolean> {
     const { log, onFatal } = this.#options;
     const sent = this.fence.readTimes();
+    const wasFenced = !this.fence.isOpen;
     if (await this.#isListed(sent.wall)) {
+      // The database was away for the others, too: their silence counts from now.
+      if (wasFenced) this.#restartSilences();
       this.fence.renew(sent);
       return !this.#isStopped;
     }
@@ -189,6 +192,11 @@ export class Process implements Service {
     for (const claimant of this.#claimants) claimant.onEpochLost();
     await this.#register();
     return true;
+  }
+
+  #restartSilences(): void {
+    const seenAt = this.#options.clock.monotonic();
+    for (const heartbeat of this.#heartbeats?.values() ?? []) heartbeat.seenAt = seenAt;
   }
 
   async #isListed(sentAt: number): Promise<boolean> {

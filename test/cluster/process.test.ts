@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { Process } from "../../src/cluster/process.ts";
 import { processStore } from "../../src/cluster/store.ts";
-import { type Database, openDatabase } from "../../src/database/index.ts";
+import { type Database, DatabaseUnavailable, openDatabase } from "../../src/database/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import { placeInMemory } from "../support/memory.ts";
 import { keepTime } from "../support/process-clock.ts";
@@ -289,6 +289,35 @@ describe("a process among others", () => {
       expect(new Set(events)).toEqual(new Set(["dead ", "sign"]));
       expect(lines).toEqual([]);
     }
+  });
+
+  test("takes none for dead whose heartbeats it could not see while the database was away", async () => {
+    const world = await openWorld();
+    let isAway = false;
+    const bind = (one: typeof processStore) => {
+      const store = world.database.bind(one);
+      const beat: typeof store.beat = async (epoch) => {
+        if (isAway) throw new DatabaseUnavailable("no leader");
+        return store.beat(epoch);
+      };
+      return { ...store, beat };
+    };
+    const database = { ...world.database, bind } as unknown as Database;
+    const [first, second] = [create({ ...world, database }), create({ ...world, database })];
+    await first.process.start();
+    await second.process.start();
+    await world.store.register(0);
+    await world.clock.advance(4_000);
+    isAway = true;
+    await world.clock.advance(24_000);
+    isAway = false;
+    await world.clock.advance(10_000);
+    for (const { events } of [first, second]) {
+      expect(new Set(events)).toEqual(new Set(["dead ", "sign"]));
+    }
+    // One that had died meanwhile is found ten seconds after the database is back.
+    await world.clock.advance(2_000);
+    for (const { events } of [first, second]) expect(events.at(-2)).toBe("dead 3");
   });
 
   test("reclaims late work of an ended epoch, again and again", async () => {
