@@ -6,20 +6,22 @@ import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import { bundleConsole } from "../src/console/index.ts";
 import {
-  flatStatements,
   packConsole,
   packedRanks,
   packedTexts,
   packLibrary,
   packMigrations,
+  sources,
   unusedParts,
 } from "./packer.ts";
 
 export const root = dirname(import.meta.dir);
 
+/** Libraries that few starts use. */
+const LATE_LIBRARIES = ["croner", "toml-eslint-parser"];
 /** Libraries by their packages, and files of ours: parts of libraries, and what few servers use. */
 const PACKED_LIBRARIES = [
-  ...["re2js", "croner", "toml-eslint-parser"],
+  "re2js",
   join(root, "src/agents/tools/json-schema/library.ts"),
   join(root, "src/agents/tools/calculator/calculate.ts"),
   join(root, "src/agents/tools/page/page-text.ts"),
@@ -99,10 +101,14 @@ export const bundle = async (build: Build, outfile: string) => ({
     packedRanks,
     packedTexts,
     await packMigrations(join(root, "src/database/migrations/released.ts")),
-    flatStatements,
     packConsole(await bundleConsole()),
     ...(await Promise.all(PACKED_LIBRARIES.map((entry) => packLibrary(entry)))),
-    await packLibrary("@elysiajs/openapi/openapi", { elysia: "t", "@sinclair/typebox": "Kind" }),
+    ...(await Promise.all(LATE_LIBRARIES.map((entry) => packLibrary(entry, { isLate: true })))),
+    await packLibrary("@elysiajs/openapi/openapi", {
+      shared: { elysia: "t", "@sinclair/typebox": "Kind" },
+    }),
+    // The last one, since the others stand for files of ours.
+    sources,
   ],
   define: {
     WADI_VERSION: JSON.stringify(manifest.version),

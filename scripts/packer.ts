@@ -6,7 +6,7 @@ import type { BunPlugin } from "bun";
 import { type ConsoleFiles, packFiles } from "../src/console/index.ts";
 import type { Migration } from "../src/database/migrations/migration.ts";
 
-/** A few percent smaller than zstd's best. */
+/** A few percent smaller than zstd's best, but its library costs a start 8 ms. */
 const BEST = {
   params: {
     [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
@@ -25,6 +25,10 @@ export const packedRanks: BunPlugin = {
     });
   },
 };
+
+const ZSTD_LEVEL_MAX = 22;
+const pack = (content: string | Uint8Array) =>
+  Bun.zstdCompressSync(content, { level: ZSTD_LEVEL_MAX });
 
 const NONE = "undefined";
 /** Can be called, and stands behind `instanceof`. */
@@ -140,21 +144,38 @@ export const packedTexts: BunPlugin = {
     const filter = /src\/(docs|admin\/grafana|database)\/[\w-]+\.(md|css|json|yml|sql)$/;
     builder.onLoad({ filter }, async ({ path }) => {
       // No text begins with a zero.
-      const packed = brotliCompressSync(await Bun.file(path).bytes(), BEST);
+      const packed = pack(await Bun.file(path).bytes());
       return { contents: Buffer.concat([Buffer.of(0), packed]), loader: "file" };
     });
   },
 };
 
-/** Files of SQL without indentation: only their statements are texts of several lines. */
-export const flatStatements: BunPlugin = {
-  name: "flat statements",
+/** Libraries of Bun that load others: together they cost a thread's start 12 ms. */
+const LATE = ["node:crypto", "node:net", "node:os", "node:tty", "node:util", "node:zlib"];
+const LATE_IMPORT = new RegExp(`^import \\{ ([\\w, ]+) \\} from "(${LATE.join("|")})";`, "gm");
+
+/**
+ * Our sources. Their functions of large libraries are found at the first call, and files of SQL
+ * lose their indentation: only their statements are texts of several lines.
+ */
+export const sources: BunPlugin = {
+  name: "sources",
   setup: (builder) => {
-    const filter = /src\/(database\/.*|.*\/store(\/[\w-]+)?)\.ts$/;
-    builder.onLoad({ filter }, async ({ path }) => {
-      return { contents: (await Bun.file(path).text()).replace(/\n +/g, "\n"), loader: "ts" };
+    const isSql = /src\/(database\/.*|.*\/store(\/[\w-]+)?)\.ts$/;
+    builder.onLoad({ filter: /\/src\/(?!.*\/client\/).*\.ts$/ }, async ({ path }) => {
+      const text = (await Bun.file(path).text()).replace(LATE_IMPORT, importLate);
+      return { contents: isSql.test(path) ? text.replace(/\n +/g, "\n") : text, loader: "ts" };
     });
   },
+};
+
+const importLate = (statement: string, list: string, from: string): string => {
+  const names = list.split(", ");
+  const library = process.getBuiltinModule(from) as unknown as Record<string, unknown>;
+  // Constants are needed when the file is loaded.
+  if (names.some((name) => typeof library[name] !== "function")) return statement;
+  const find = `process.getBuiltinModule(${JSON.stringify(from)})`;
+  return names.map((name) => `const ${name} = (...of) => ${find}.${name}(...of);`).join(" ");
 };
 
 /**
@@ -168,18 +189,17 @@ export const packMigrations = async (entry: string): Promise<BunPlugin> => {
     target: "node",
     format: "cjs",
     minify: true,
-    plugins: [flatStatements],
+    plugins: [sources],
   });
   const code = await outputs[0]!.text();
   const contents = `
     import { readFileSync } from "node:fs";
-    import { brotliDecompressSync } from "node:zlib";
-    import file from "migrations.br";
+    import file from "migrations.zst";
     let read;
     const readAll = () => {
       if (read) return read;
       const module = { exports: {} };
-      const code = new TextDecoder().decode(brotliDecompressSync(readFileSync(file)));
+      const code = new TextDecoder().decode(Bun.zstdDecompressSync(readFileSync(file)));
       new Function("module", "exports", code)(module, module.exports);
       return (read = module.exports.released);
     };
@@ -193,9 +213,9 @@ export const packMigrations = async (entry: string): Promise<BunPlugin> => {
     name: "packed migrations",
     setup: (builder) => {
       builder.onLoad({ filter: /migrations\/released\.ts$/ }, () => ({ contents, loader: "js" }));
-      builder.onResolve({ filter: /^migrations\.br$/ }, ({ path }) => ({ path, namespace }));
+      builder.onResolve({ filter: /^migrations\.zst$/ }, ({ path }) => ({ path, namespace }));
       builder.onLoad({ filter: /./, namespace }, () => {
-        return { contents: brotliCompressSync(code, BEST), loader: "file" };
+        return { contents: pack(code), loader: "file" };
       });
     },
   };
@@ -217,14 +237,20 @@ export const packConsole = (files: ConsoleFiles): BunPlugin => ({
   },
 });
 
+interface LibraryOptions {
+  /** Names that it imports from packages of the executable. */
+  shared?: Readonly<Record<string, string>>;
+  /** Evaluated at the first use of an export, all of which are functions. */
+  isLate?: boolean;
+}
+
 /**
  * Packs a library, whose code and bytecode would take ten times as much. Its module is evaluated
- * from the text that the executable holds. `shared` are names that it imports from packages of the
- * executable.
+ * from the text that the executable holds.
  */
 export const packLibrary = async (
   entry: string,
-  shared: Readonly<Record<string, string>> = {},
+  { shared = {}, isLate = false }: LibraryOptions = {},
 ): Promise<BunPlugin> => {
   const name = basename(entry);
   const { outputs } = await Bun.build({
@@ -235,7 +261,7 @@ export const packLibrary = async (
     external: Object.keys(shared),
   });
   const code = await outputs[0]!.text();
-  const packed = `${name}.br`;
+  const packed = `${name}.zst`;
   const namespace = `packed-${name.replaceAll(".", "-")}`;
   const exported = Object.keys(await import(entry));
   const names = exported.filter((one) => one !== "default").join(", ");
@@ -246,25 +272,38 @@ export const packLibrary = async (
   const modules = Object.entries(shared).map(
     ([from, name]) => `${JSON.stringify(from)}: { ${name} }`,
   );
+  const exportAll = exported
+    .filter((one) => one !== "default")
+    .map((one) => `export const ${one} = late(${JSON.stringify(one)});`);
   const contents = `
-    import { brotliDecompressSync } from "node:zlib";
+    import { readFileSync } from "node:fs";
     import file from ${JSON.stringify(packed)};
     ${imports.join(" ")}
     const shared = { ${modules.join(", ")} };
-    const bytes = brotliDecompressSync(await Bun.file(file).bytes());
-    const module = { exports: {} };
-    const code = new TextDecoder().decode(bytes);
-    const run = new Function("module", "exports", "require", code);
-    run(module, module.exports, (name) => shared[name] ?? process.getBuiltinModule(name));
-    export const { ${names} } = module.exports;
-    ${hasDefault ? "export default module.exports.default ?? module.exports;" : ""}
+    let loaded;
+    const load = () => {
+      if (loaded) return loaded;
+      const module = { exports: {} };
+      const code = new TextDecoder().decode(Bun.zstdDecompressSync(readFileSync(file)));
+      const run = new Function("module", "exports", "require", code);
+      run(module, module.exports, (name) => shared[name] ?? process.getBuiltinModule(name));
+      return (loaded = module.exports);
+    };
+    // Evaluated at the first use: what a start imports need not be used in it.
+    const late = (name) => new Proxy(function () {}, {
+      apply: (_, self, of) => load()[name](...of),
+      construct: (_, of) => new (load()[name])(...of),
+      get: (_, key) => load()[name][key],
+    });
+    ${isLate ? exportAll.join(" ") : `export const { ${names} } = load();`}
+    ${hasDefault ? "export default load().default ?? load();" : ""}
   `;
   return {
     name: `packed ${name}`,
     setup: (builder) => {
       builder.onResolve(
         {
-          filter: new RegExp(`^(${RegExp.escape(entry)}|(\\.{1,2}/([\\w-]+/)*)?${name}(\\.br)?)$`),
+          filter: new RegExp(`^(${RegExp.escape(entry)}|(\\.{1,2}/([\\w-]+/)*)?${name}(\\.zst)?)$`),
         },
         ({ path }) => {
           return { path: basename(path), namespace };
@@ -272,7 +311,7 @@ export const packLibrary = async (
       );
       builder.onLoad({ filter: /./, namespace }, async ({ path }) => {
         if (path === name) return { contents, loader: "js" };
-        return { contents: brotliCompressSync(code, BEST), loader: "file" };
+        return { contents: pack(code), loader: "file" };
       });
     },
   };

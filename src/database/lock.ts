@@ -2,7 +2,7 @@
 import { Database as Connection } from "bun:sqlite";
 import { constants, openSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { SQL } from "bun";
+import type { SQL } from "bun";
 import { giveToOwnerOf } from "../platform/file-owner.ts";
 import { openLibc } from "../platform/libc.ts";
 import { DatabaseInUse } from "./errors.ts";
@@ -140,7 +140,7 @@ class PostgresLock {
     this.#place = `the database of ${URL.parse(url)?.host}`;
     this.#onLost = onLost;
     this.#suffix = isShared ? "_shared" : "";
-    this.#session = new SQL({
+    this.#session = new Bun.SQL({
       url,
       max: 1,
       connectionTimeout: CONNECT_TIMEOUT_S,

@@ -1,6 +1,6 @@
 // Connections to PostgreSQL, each used by one piece of work at a time. No wait outlasts a server
 // that has stopped answering: the driver's own time-outs end neither a query nor a wait.
-import { type ReservedSQL, SQL } from "bun";
+import type { ReservedSQL, SQL } from "bun";
 import { type Clock, wait } from "../platform/clock.ts";
 import { isCut, isReadOnly, ServerReadOnly, ServerSilent } from "./postgres-failures.ts";
 import { BIND_SESSION, type Isolation, Transaction } from "./postgres-transaction.ts";
@@ -21,7 +21,7 @@ export const CONNECT_TIMEOUT_S = 10;
 
 /** A pooler lends another session to each transaction, which must prepare nothing in it. */
 export function openPool(url: string, connectionsMax: number, prepare = true): SQL {
-  return new SQL({ url, max: connectionsMax, connectionTimeout: CONNECT_TIMEOUT_S, prepare });
+  return new Bun.SQL({ url, max: connectionsMax, connectionTimeout: CONNECT_TIMEOUT_S, prepare });
 }
 
 interface Connection {

@@ -1,10 +1,9 @@
 // Texts that the executable holds packed by scripts/packer.ts; from the sources they are plain.
-import { brotliDecompressSync } from "node:zlib";
 
 /** First byte of a packed text. */
 const PACKED = 0;
 
 export function unpackText(bytes: Uint8Array): string {
-  const text = bytes[0] === PACKED ? brotliDecompressSync(bytes.subarray(1)) : bytes;
+  const text = bytes[0] === PACKED ? Bun.zstdDecompressSync(bytes.subarray(1)) : bytes;
   return new TextDecoder().decode(text);
 }

@@ -1,7 +1,7 @@
 // Fills a database with rows from a snapshot or a backup, in transactions of the caller's size.
 import { Database as Connection, type Statement } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync } from "node:fs";
-import { SQL, type TransactionSQL } from "bun";
+import type { TransactionSQL } from "bun";
 import { explainPostgres, explainSqlite } from "../errors.ts";
 import {
   createPostgresRunner,
@@ -115,7 +115,7 @@ function syncFile(file: string): void {
 }
 
 function openPostgres(url: string, { now }: LoaderOptions): Loader {
-  const pool = new SQL({ url, max: 1, connectionTimeout: CONNECT_TIMEOUT_S });
+  const pool = new Bun.SQL({ url, max: 1, connectionTimeout: CONNECT_TIMEOUT_S });
   return {
     async transact(work) {
       try {
