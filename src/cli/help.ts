@@ -1,6 +1,5 @@
 // Help pages: one screen of families, one page a family, one page a command, and the documentation.
-import { isatty } from "node:tty";
-import { STDOUT } from "../platform/process.ts";
+import { isTerminal, STDOUT } from "../platform/process.ts";
 import { writeUsage } from "./arguments.ts";
 import { COMMON, type Command } from "./command.ts";
 import { FAMILIES, type Family, findFamily, loadAllCommands } from "./families.ts";
@@ -53,7 +52,7 @@ export async function readHelpTopic(name: string): Promise<string | undefined> {
   if (!topic) return undefined;
   const commands = findFamily(name) ? `\nIts commands: \`wadi ${name} --help\`.\n` : "";
   const text = `${await topic.read()}${commands}`;
-  if (!isatty(STDOUT) || process.env.NO_COLOR) return text;
+  if (!isTerminal(STDOUT) || process.env.NO_COLOR) return text;
   return writeForTerminal(text, Math.min(process.stdout.columns || COLUMNS_MAX, COLUMNS_MAX));
 }
 

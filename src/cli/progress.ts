@@ -1,7 +1,6 @@
 // A progress bar on stderr, for people only.
-import { isatty } from "node:tty";
 import { createSystemClock } from "../platform/clock.ts";
-import { STDERR, writeText } from "../platform/process.ts";
+import { isTerminal, STDERR, writeText } from "../platform/process.ts";
 
 const WIDTH = 30;
 const DRAW_EVERY_MS = 100;
@@ -14,7 +13,7 @@ export interface ProgressBar {
 }
 
 export function createProgressBar(what: string): ProgressBar {
-  if (!isatty(STDERR)) return { show() {}, end() {} };
+  if (!isTerminal(STDERR)) return { show() {}, end() {} };
   const clock = createSystemClock();
   let drawnAt = Number.NEGATIVE_INFINITY;
   return {

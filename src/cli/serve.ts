@@ -1,12 +1,11 @@
 // `wadi serve`: serves with wadi.toml and a data directory or a database server until stopped.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { isatty } from "node:tty";
 import { type Admin, needsGrant } from "../admin/index.ts";
 import type { References } from "../docs/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createLog } from "../platform/log.ts";
-import { STDOUT } from "../platform/process.ts";
+import { isTerminal, STDOUT } from "../platform/process.ts";
 import { createSupervisorNotifier } from "../platform/sd-notify.ts";
 import type { Settings } from "../settings/index.ts";
 import { placeControlSocket } from "../takeover/index.ts";
@@ -100,7 +99,7 @@ async function welcomeFirst(admin: Admin, settings: Settings): Promise<Welcome> 
   if (key === undefined) return { keys: [], notes: [] };
   const advice = adviseGrant(settings);
   const rescue = FIRST_KEY_RESCUE;
-  if (isatty(STDOUT)) {
+  if (isTerminal(STDOUT)) {
     return { keys: [key], notes: [`key       ${key}`, FIRST_KEY_NOTE, ...advice], rescue };
   }
   const key_file = keepKey(settings, key);
@@ -117,7 +116,7 @@ async function welcomeToConsole(
   if (!settings.operator.enabled) return { notes: [] };
   try {
     const console_link = await linkConsole(admin, settings, { url });
-    if (isatty(STDOUT)) return { notes: [], console_link };
+    if (isTerminal(STDOUT)) return { notes: [], console_link };
     const console_file = keepSecret(settings, CONSOLE_LINK_FILE, console_link);
     return { notes: [`console   by the link in ${console_file}`], console_file };
   } catch (failure) {

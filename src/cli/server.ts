@@ -1,5 +1,4 @@
 // Runs a server for `dev` and `serve`: starts the app, prints the banner, reloads and stops.
-import { isatty } from "node:tty";
 import type { Admin, Installation } from "../admin/index.ts";
 import { type Activity, UNWATCHED, Watchdog, type WatchdogOptions } from "../cluster/index.ts";
 import {
@@ -12,7 +11,7 @@ import { type Clock, containTimers } from "../platform/clock.ts";
 import { reserveDescriptors } from "../platform/descriptors.ts";
 import { createSystemIds, type Ids } from "../platform/ids.ts";
 import { createLog, type Log } from "../platform/log.ts";
-import { STDERR } from "../platform/process.ts";
+import { isTerminal, STDERR } from "../platform/process.ts";
 import { createSupervisorNotifier, type SupervisorNotifier } from "../platform/sd-notify.ts";
 import type { Services } from "../platform/service.ts";
 import { SERVICES, type Settings } from "../settings/index.ts";
@@ -92,9 +91,9 @@ export async function runServer(options: ServerRun): Promise<number> {
   const { settings, file, output } = options;
   // The server outlives the reader of its log.
   process.stderr.on("error", () => {});
-  const isTerminal = process.stderr.isTTY === true;
+  const isForPeople = process.stderr.isTTY === true;
   const write = (line: string) => void process.stderr.write(line);
-  const log = createLog(options.clock, write, isTerminal);
+  const log = createLog(options.clock, write, isForPeople);
   // An error in one timer stops no other.
   const clock = containTimers(options.clock, (error) =>
     log.error("server: a timer's callback failed", { error }),
@@ -106,8 +105,7 @@ export async function runServer(options: ServerRun): Promise<number> {
   // From here on SIGHUP does not end the program; an early one is answered after the start.
   let hangUp = () => void reload.reload();
   if (process.platform !== "win32") process.on("SIGHUP", () => hangUp());
-  const watchdog =
-    options.watchdog && new Watchdog({ ...options.watchdog, isForPeople: isTerminal, log });
+  const watchdog = options.watchdog && new Watchdog({ ...options.watchdog, isForPeople, log });
   const activity = watchdog ?? UNWATCHED;
   const predecessor = options.control && (await findPredecessor(options.control, clock));
   const app = await startApp(predecessor, { ...options, log, onFatal }, async () => {
@@ -131,7 +129,7 @@ export async function runServer(options: ServerRun): Promise<number> {
     process.on("SIGINT", stop);
     process.on("SIGTERM", stop);
     hangUp = () => {
-      if (!isTerminal || isatty(STDERR)) {
+      if (!isForPeople || isTerminal(STDERR)) {
         supervisor.reloading();
         return void Promise.all([reload.reload(), control?.renew()]).then(() => supervisor.ready());
       }

@@ -1,10 +1,9 @@
 // `wadi serve --processes N`: starts N servers on one port, and replaces those that end or freeze.
-import { isatty } from "node:tty";
 import { AdminError } from "../admin/index.ts";
 import { findSharedPort } from "../net/index.ts";
 import { type Cancel, type Clock, stayAlive } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
-import { STDERR } from "../platform/process.ts";
+import { isTerminal, STDERR } from "../platform/process.ts";
 import type { SupervisorNotifier } from "../platform/sd-notify.ts";
 import type { Settings } from "../settings/index.ts";
 import { UsageError } from "./command.ts";
@@ -182,7 +181,7 @@ class Supervisor {
 
   #hangUp(): void {
     // The terminal was closed.
-    if (process.stderr.isTTY && !isatty(STDERR)) {
+    if (process.stderr.isTTY && !isTerminal(STDERR)) {
       this.#stop();
       return;
     }

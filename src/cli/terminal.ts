@@ -1,7 +1,6 @@
 // Tables for a terminal: as wide as it, with short ids, relative times and coloured states.
-import { isatty } from "node:tty";
 import { createSystemClock } from "../platform/clock.ts";
-import { STDOUT } from "../platform/process.ts";
+import { isTerminal, STDOUT } from "../platform/process.ts";
 
 export interface Terminal {
   columns: number;
@@ -14,7 +13,7 @@ const COLUMNS = 80;
 
 /** Finds the terminal; a file or a pipe, null here, gets everything in full. */
 export function findTerminal(): Terminal | null {
-  if (!isatty(STDOUT)) return null;
+  if (!isTerminal(STDOUT)) return null;
   const { NO_COLOR, TERM } = process.env;
   return {
     columns: process.stdout.columns || Number(process.env.COLUMNS) || COLUMNS,

@@ -6,6 +6,8 @@ export const ZONE_CHARACTERS_MAX = 64;
 const ZONE_NAME = /^[A-Za-z][\w+/-]*$/;
 
 export function isZone(name: string): boolean {
+  // The default, for which a start need not load the table of zones.
+  if (name === "UTC") return true;
   if (name.length > ZONE_CHARACTERS_MAX || !ZONE_NAME.test(name)) return false;
   try {
     // Unlike similar constructors this one rejects an instant with a zone in brackets.

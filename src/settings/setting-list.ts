@@ -1,5 +1,4 @@
 // Lists every setting with its value and where that comes from; secrets are never part of it.
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { writeAllowEntry } from "../net/index.ts";
 import type { Field } from "./fields.ts";
@@ -71,7 +70,7 @@ export function hashSettings(settings: Settings): string | null {
   if (!sources.has(settings)) return null;
   const rows = listSettings(settings).filter(({ name }) => !OF_MACHINE.includes(name));
   const text = JSON.stringify(rows.map(({ name, value }) => [name, value]));
-  return createHash("sha256").update(text).digest("hex").slice(0, HASH_DIGITS);
+  return new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, HASH_DIGITS);
 }
 
 const HASH_DIGITS = 12;

@@ -30,6 +30,8 @@ export class TomlError extends Error {
 }
 
 export function readToml(text: string): TomlDocument {
+  // Without a file there is nothing to load the parser for.
+  if (text === "") return { value: Object.create(null), positions: new Map() };
   return new DocumentReader().read(parse(text));
 }
 

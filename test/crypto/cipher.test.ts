@@ -1,7 +1,8 @@
 // Tests that a sealed text opens only with its key and in its row.
 import { expect, test } from "bun:test";
+import { createHmac, hkdfSync } from "node:crypto";
 import { seal, unseal } from "../../src/crypto/cipher.ts";
-import { makeMasterKey } from "../../src/crypto/master-key.ts";
+import { createHash, makeMasterKey, readMasterKey } from "../../src/crypto/master-key.ts";
 
 const key = makeMasterKey();
 const about = { kind: "connection", row_id: "c-1", account_id: "a-1", set_at: 7 } as const;
@@ -64,5 +65,16 @@ test("a truncated sealed text does not open", () => {
   const { sealed } = seal(key, about, SECRET);
   for (let length = 0; length < sealed.length; length++) {
     expect(unseal(key, about, sealed.slice(0, length))).toBeNull();
+  }
+});
+
+test("keys are derived by HKDF with SHA-256 without a salt, and texts are hashed by HMAC", () => {
+  const bytes = Buffer.from(Array.from({ length: 32 }, (_, at) => 255 - at));
+  const key = readMasterKey(bytes.toString("base64"));
+  for (const purpose of ["", "name of the key", "users in the log", "é"]) {
+    const expected = new Uint8Array(hkdfSync("sha256", bytes, "", `wadi ${purpose}`, 32));
+    expect(key.derive(purpose)).toEqual(expected);
+    const hash = createHmac("sha256", expected).update("a text").digest("hex").slice(0, 32);
+    expect(createHash(key, purpose)("a text")).toBe(hash);
   }
 });

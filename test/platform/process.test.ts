@@ -1,4 +1,4 @@
-// Tests the process's environment: the name of its user, and no proxy for fetch.
+// Tests the process's environment: its user's name, no terminal, and no proxy for fetch.
 import { expect, test } from "bun:test";
 import { dropProxyVariables, nameUser } from "../../src/platform/process.ts";
 
@@ -42,4 +42,18 @@ test("the user's name comes from the system, not from the environment", () => {
     if (before === undefined) delete process.env.USER;
     else process.env.USER = before;
   }
+});
+
+test("a pipe, a file, the null device and a closed descriptor are no terminals", () => {
+  const module = import.meta.resolve("../../src/platform/process.ts");
+  const script = `
+    import { closeSync } from "node:fs";
+    import { isTerminal } from "${module}";
+    const seen = [isTerminal(1), isTerminal(2)];
+    closeSync(2);
+    console.log(JSON.stringify([...seen, isTerminal(2)]));
+  `;
+  const command = [process.execPath, "-e", script];
+  const { stdout } = Bun.spawnSync(command, { stdout: "pipe", stderr: Bun.file("/dev/null") });
+  expect(JSON.parse(stdout.toString())).toEqual([false, false, false]);
 });

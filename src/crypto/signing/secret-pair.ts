@@ -1,7 +1,7 @@
 // Signing secrets in pairs: after a rotation, the previous secret stays valid beside the new one.
 import { type Static, Type } from "@sinclair/typebox";
 import { maybe } from "../../platform/schema.ts";
-import { createDecoy } from "../cipher.ts";
+import { createDecoy, type Decoy } from "../cipher.ts";
 import type { OpenedSecret, SecretStore } from "../secret-store.ts";
 import type { SealedSecret, SecretOwner, SecretPlace } from "../store.ts";
 import { makeSigningSecret } from "./signature.ts";
@@ -46,9 +46,13 @@ export type OpenedPair = { ok: true; secrets: string[] } | Extract<OpenedSecret,
 export type SecretPairs = ReturnType<typeof createSecretPairs>;
 
 export function createSecretPairs(secrets: Pick<SecretStore, "store" | "open">) {
-  const decoyText = writePair({ current: makeSigningSecret(), previous: null });
-  // The decoy is sealed under a key of its own; any kind will do.
-  const decoy = createDecoy("trigger", decoyText);
+  let made: { text: string; decoy: Decoy } | undefined;
+  const findDecoy = () => {
+    const text = made?.text ?? writePair({ current: makeSigningSecret(), previous: null });
+    // The decoy is sealed under a key of its own; any kind will do.
+    made ??= { text, decoy: createDecoy("trigger", text) };
+    return made;
+  };
   return {
     store<T>(about: SecretOwner, secret: string, write: (sealed: SealedSecret) => Promise<T>) {
       return secrets.store(about, writePair({ current: secret, previous: null }), write);
@@ -73,8 +77,9 @@ export function createSecretPairs(secrets: Pick<SecretStore, "store" | "open">) 
     },
     /** Like `open`, and as slow where nothing is stored, so that its time reveals nothing. */
     async openAlike(place: SecretPlace, now: number): Promise<OpenedPair> {
+      const { decoy, text } = findDecoy();
       const opened = await secrets.open(place, decoy);
-      const inForce = listInForce(opened.ok ? opened.secret : decoyText, now);
+      const inForce = listInForce(opened.ok ? opened.secret : text, now);
       return opened.ok ? { ok: true, secrets: inForce } : opened;
     },
   };
