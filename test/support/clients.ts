@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { readDocument, writeClients } from "../../scripts/clients.ts";
 import type { Ended, Room, RunOptions, Talker } from "./binary.ts";
 
@@ -19,8 +19,10 @@ export interface ClientPackages {
    * other lines before; it ends with the file, and is to end well.
    */
   converse(language: Language, text: string): (line: string) => Promise<string>;
-  /** Errors of the compiler in a TypeScript program. */
-  check(text: string): Promise<string[]>;
+  /** Errors of the compiler in each TypeScript program; a start of it costs more than a program. */
+  check(...texts: string[]): Promise<string[][]>;
+  /** Folder of the package of a language. */
+  folder(language: Language): string;
 }
 
 const OPTIONS = [
@@ -73,12 +75,15 @@ export function registerClients(room: () => Room): () => ClientPackages {
       children.push(child);
       return converse(child);
     },
-    async check(text) {
+    async check(...texts) {
       const compiler = join(modules, "typescript/bin/tsc");
-      const args = [compiler, ...OPTIONS, write("typescript", text)];
+      const programs = texts.map((text) => write("typescript", text));
+      const args = [compiler, ...OPTIONS, ...programs];
       const { stdout } = await room().run(args, { ...optionsOf("typescript"), cwd: folder });
-      return stdout.split("\n").filter((line) => line.includes("error TS"));
+      const errors = stdout.split("\n").filter((line) => line.includes("error TS"));
+      return programs.map((file) => errors.filter((line) => line.startsWith(basename(file))));
     },
+    folder: (language) => join(folder, language),
   });
 }
 
