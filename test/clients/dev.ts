@@ -1,5 +1,6 @@
 // Shared by the tests of all client libraries: a compiled `wadi dev`, and a recording `fetch`.
 import { afterAll, beforeAll, expect } from "bun:test";
+import { executable } from "../../scripts/build.ts";
 import { startBalancer } from "../support/balancer.ts";
 import { openRoom, type Server } from "../support/binary.ts";
 import { MISSING, openCluster } from "../support/cluster.ts";
@@ -14,12 +15,26 @@ messages = true
 responses = true
 `;
 
+/** One server for all test files of a process: a start costs more than most of them. */
+let shared: Promise<Server> | undefined;
+
+/** No hook comes after the last file, so a shell waits for the end of this process. */
+const UNTIL_END = '"$@" & read -r _; kill -9 $!; rm -rf "$HOME"';
+
+const DEV = ["dev", "--port", "0"];
+const env = { WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000" };
+
+function startDev(): Promise<Server> {
+  const command = ["/bin/sh", "-c", UNTIL_END, "sh", executable()];
+  return openRoom().serve(DEV, { env, command, holdsInput: true });
+}
+
 /**
- * Starts the compiled program for the tests of one file; each test gets its server from here. With
- * `WADI_TEST_PLACE=processes` it is a balancer before two servers, which have one key.
+ * Starts the compiled program; each test gets its server from here. `isOwn`: that of no other file.
+ * With `WADI_TEST_PLACE=processes` it is a balancer before two servers, which have one key.
  */
-export function registerDev(): () => Server {
-  let close: () => Promise<void>;
+export function registerDev({ isOwn = false } = {}): () => Server {
+  let close = async () => {};
   let dev: Server;
   beforeAll(async () => {
     if (process.env.WADI_TEST_PLACE === "processes" && MISSING === null) {
@@ -36,10 +51,14 @@ export function registerDev(): () => Server {
       };
       return;
     }
-    const room = openRoom();
-    close = room.close;
-    const env = { WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000" };
-    dev = await room.serve(["dev", "--port", "0"], { env });
+    if (isOwn) {
+      const room = openRoom();
+      close = room.close;
+      dev = await room.serve(DEV, { env });
+      return;
+    }
+    shared ??= startDev();
+    dev = await shared;
   });
   afterAll(() => close());
   return () => dev;

@@ -27,7 +27,7 @@ const hasAdapters = hasPython(
   "langchain-mcp-adapters and openai-agents for Python",
 );
 
-const dev = registerDev();
+const dev = registerDev({ isOwn: true });
 const place = () => ({
   url: `${dev().url}/mcp`,
   headers: { authorization: `Bearer ${dev().key}` },

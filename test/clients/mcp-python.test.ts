@@ -6,7 +6,7 @@ import { hasPython, runPython } from "../support/python.ts";
 import { registerDev } from "./dev.ts";
 
 const isThere = hasPython(["-c", "from mcp import Client"], "mcp 2 for Python");
-const dev = registerDev();
+const dev = registerDev({ isOwn: true });
 
 test.skipIf(!isThere).each([
   ["legacy", "2025-11-25"],

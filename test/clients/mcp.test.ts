@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { registerDev } from "./dev.ts";
 import { connectFirst, connectSecond, type Era, openTasks } from "./mcp-client.ts";
 
-const dev = registerDev();
+const dev = registerDev({ isOwn: true });
 const NAMES = ["get_run", "list_runs", "cancel_run", "list_approvals", "get_costs"];
 const ADD = '!tool calculator {"expression":"2 + 3"}\n!next\n!say Done.';
 

@@ -11,6 +11,8 @@ export interface RunOptions {
   /** By default the test's own directory. */
   cwd?: string;
   stdin?: string;
+  /** Its input ends when this process does. */
+  holdsInput?: boolean;
   command?: readonly string[];
 }
 
@@ -90,7 +92,7 @@ export function openRoom(): Room {
     const child = Bun.spawn([...(options.command ?? [program]), ...args], {
       cwd: options.cwd ?? directory,
       env: createEnv(options.env),
-      stdio: [new Blob([options.stdin ?? ""]), "pipe", "pipe"],
+      stdio: [options.holdsInput ? "pipe" : new Blob([options.stdin ?? ""]), "pipe", "pipe"],
     });
     children.push(child);
     return child;
