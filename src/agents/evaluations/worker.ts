@@ -127,17 +127,17 @@ export class EvaluationWorker implements Service {
     const ended = open.filter(({ is_ended }) => is_ended).slice(0, AT_ONCE);
     const assessed = await Promise.all(ended.map((one) => this.#assess(row, one)));
     const next = left.filter(({ rerun_id }) => rerun_id === null);
-    const begun = await this.#begin(row, next.slice(0, AT_ONCE - reruns.size), reruns);
+    const begun = await this.#begin(row, next.slice(0, AT_ONCE - reruns.size));
     assessed.push(...begun.refused);
     const { started } = begun;
     if (started.length + assessed.length === 0) return;
     await evaluations.note(id, { started, assessed }, clock.now());
-    // More may be left than one pass takes.
+    // More may be left than one pass takes, and what was started may have ended.
     this.#loop.wake();
   }
 
   /** Starts reruns side by side; a refusal that does not pass is the assessment of its run. */
-  async #begin(row: EvaluationRow, next: readonly OpenRun[], reruns: Set<string>) {
+  async #begin(row: EvaluationRow, next: readonly OpenRun[]) {
     const started: EvaluationProgress["started"][number][] = [];
     const refused: AssessedRun[] = [];
     const caller = next.length > 0 ? await this.#findCaller(row) : undefined;
@@ -145,10 +145,7 @@ export class EvaluationWorker implements Service {
       const { position } = one;
       try {
         const prepared = await this.#prepare(row, one, caller);
-        // An end may be told before the write returns.
-        reruns.add(prepared.run.id);
         const { run } = await this.#deps.runs.start(prepared);
-        reruns.add(run.id);
         started.push({ position, rerun_id: run.id });
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
