@@ -80,13 +80,19 @@ describe("a new process", () => {
 test("whoever listens is told of each change, and of nothing else", () => {
   const members = settled(1);
   let told = 0;
-  const stop = members.onChange(() => void told++);
+  const owned: number[] = [];
+  const stop = members.onChange(() => {
+    told++;
+    owned.push(KEYS.filter((key) => members.owns(key)).length);
+  });
   members.see(1, []);
   expect(told).toBe(0);
   members.see(1, proven(2));
   members.see(1, proven(2));
   expect(told).toBe(1);
   stop();
+  // Who is told looks for what it owns by then.
+  expect(owned).toEqual([KEYS.filter((key) => members.owns(key)).length]);
   members.see(1, []);
   expect(told).toBe(1);
 });

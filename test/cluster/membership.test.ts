@@ -188,6 +188,11 @@ describe("a process that is drained", () => {
     await ask("undrain");
     await beat();
     expect([events, member.isDraining, await readState()]).toEqual([["resumes"], false, null]);
+    // The same holds for one that was over.
+    state.pausing = new Promise(() => {});
+    await ask("drain");
+    await beat();
+    expect(await readState()).toBe("draining");
   });
 
   test("a process whose clock is wrong takes no work until it is right, and tells so", async () => {

@@ -261,6 +261,22 @@ describe("a process among others", () => {
     expect(process.fence.isOpen).toBe(true);
   });
 
+  test("counts its lease from the request for an epoch, not from the answer", async () => {
+    const world = await openWorld();
+    const bind = (one: typeof processStore) => ({
+      ...world.database.bind(one),
+      async register(now: number) {
+        const epoch = await world.store.register(now);
+        await world.clock.advance(6_000);
+        return epoch;
+      },
+    });
+    const database = { ...world.database, bind } as unknown as Database;
+    const { process } = create({ ...world, database });
+    await process.start();
+    expect(process.fence.isOpen).toBe(false);
+  });
+
   test("beats at once for work that waits at its fence, once at a time", async () => {
     const world = await openWorld();
     const { process } = create(world);

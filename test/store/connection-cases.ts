@@ -137,6 +137,9 @@ const changeCases: Case[] = [
       expect(await widened([HOST, "other.example.com"])).toBe("invalid_request");
       expect(await widened(["other.example.com"])).toBe("invalid_request");
       expect(await widened([])).toBe("invalid_request");
+      const renamed = { name: "Other", allowed_hosts: ["other.example.com"] };
+      const renaming = connections.update("c-1", "a-1", renamed, NOW + 9);
+      expect(await codeOf(renaming)).toBe("invalid_request");
       expect(await connections.find("c-1", "a-1")).toEqual(row);
     },
   },

@@ -1,6 +1,7 @@
 // Streams that wait for a run whose reads fail, and for clients who have left before.
 import { expect, test } from "bun:test";
 import type { Caller } from "../../../src/access/index.ts";
+import { createCalls } from "../../../src/agents/mcp-server/calls.ts";
 import { answerByStream } from "../../../src/agents/mcp-server/stream.ts";
 import type { RunPosition } from "../../../src/agents/runs/store/reads.ts";
 import { hasEnded, RunWaits } from "../../../src/agents/runs/waits.ts";
@@ -42,4 +43,50 @@ test("a client who left while its run was started keeps no place of its key", as
   const { waits, clock } = open(async () => RUNNING, AbortSignal.abort());
   await clock.advance(0);
   expect([waits.count("key"), clock.pending()]).toEqual([0, 0]);
+});
+
+test("a key without a place gets no stream, of which nothing is left", () => {
+  const clock = createManualClock();
+  const waits = {
+    requirePlace() {
+      throw new Error("there is no place");
+    },
+    follow: async () => false,
+  };
+  const asked = {
+    ...{ key_id: "key", run_id: "run", signal: new AbortController().signal, request_id: "req" },
+    ...{ timeoutMs: 1_000, isOver: hasEnded, writeProgress: null, writeAnswer: async () => "{}" },
+  };
+  const answer = () => answerByStream({ waits, clock, log: { error() {} } }, asked);
+  expect(answer).toThrow("there is no place");
+  expect(clock.pending()).toBe(0);
+});
+
+test("a call holds the place of its wait while its run is started, and no longer", async () => {
+  let taken = 0;
+  const seen: number[] = [];
+  const deps = {
+    database: { bind: () => ({ findExposed: async () => ({ id: "agent" }) }) },
+    waits: {
+      takePlace() {
+        taken++;
+        return () => void taken--;
+      },
+    },
+    starter: {
+      async start() {
+        seen.push(taken);
+        throw new Error("it cannot start");
+      },
+    },
+  };
+  const exchange = {
+    call: { params: { name: "free", arguments: { message: "Hi" } } },
+    ...{ form: { hasTasks: false }, caller: { account_id: "a-1", key_id: "key", scopes: [] } },
+    request: new Request("http://localhost/mcp"),
+  };
+  const calling = createCalls(deps as never).call(exchange as never);
+  expect(calling).rejects.toThrow("it cannot start");
+  await calling.catch(() => {});
+  expect([seen, taken]).toEqual([[1], 0]);
 });

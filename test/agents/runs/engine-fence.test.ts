@@ -15,6 +15,7 @@ const SECOND_MS = 1_000;
 function createFreeze() {
   const reached = Promise.withResolvers<void>();
   const woken = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
   let isFrozen = false;
   const options: TrialOptions = {
     isShared: true,
@@ -24,7 +25,7 @@ function createFreeze() {
         const intent = await store.intend(...given);
         isFrozen = true;
         reached.resolve();
-        await woken.promise;
+        await answered.promise;
         return intent;
       },
     }),
@@ -36,7 +37,13 @@ function createFreeze() {
       },
     }),
   };
-  return { reached: reached.promise, wake: woken.resolve, options };
+  const wake = () => {
+    answered.resolve();
+    woken.resolve();
+  };
+  /** Its intent is answered, and no heartbeat. */
+  const answer = answered.resolve;
+  return { reached: reached.promise, wake, answer, options };
 }
 
 test("a call whose process is frozen beyond its lease is never sent by it", async () => {
@@ -72,4 +79,25 @@ test("a call whose process is frozen for a shorter time is sent after one more h
   // The heartbeat that comes through was sent too long ago for a call: another one follows it.
   expect(await first.ended(id)).toMatchObject({ status: "succeeded", recoveries: 0 });
   expect(receiver.times()).toEqual([1]);
+});
+
+test("the wait for a heartbeat is no part of a call's time", async () => {
+  const receiver = createReceiver();
+  const freeze = createFreeze();
+  const trial = await open(script(call(["write", {}])), {
+    ...pinWriter(receiver),
+    ...freeze.options,
+  });
+  const id = await trial.run();
+  await freeze.reached;
+  await trial.clock.advance(7 * SECOND_MS);
+  freeze.answer();
+  await trial.clock.advance(2 * SECOND_MS);
+  expect(receiver.arrivals).toEqual([]);
+  const started_at = trial.clock.now();
+  freeze.wake();
+  await trial.ended(id);
+  const result = (await trial.steps(id)).find(({ kind }) => kind === "tool_result")!;
+  expect(result.data).toMatchObject({ duration_ms: 0 });
+  expect(result.execution).toEqual({ started_at, ended_at: started_at });
 });

@@ -1,6 +1,7 @@
 // Runs that are asked about images: fetched once, stored, shown again to later runs of the thread.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { AgentsDeps } from "../../../src/agents/deps.ts";
+import { loadImages } from "../../../src/agents/runs/images.ts";
 import { rebuildRound } from "../../../src/agents/runs/round-messages.ts";
 import type { RunRow } from "../../../src/agents/runs/run.ts";
 import type { GuardedFailure, GuardedOutcome } from "../../../src/net/index.ts";
@@ -234,4 +235,16 @@ test("a round is rebuilt with a word in place of each image", async () => {
   const round = (await rebuildRound(options, run, 1))!;
   expect(round.messages[1]!.content).toBe("Look:\n[An image.]");
   expect(round.is_exact).toBe(true);
+});
+
+test("the eight newest images of earlier runs are loaded, and no older one", async () => {
+  const messages = Array.from({ length: 10 }, (_, n) => {
+    const image_url = { url: "https://images.example.com/a.png", detail: "auto" as const };
+    return { run_id: `r-${n}`, parts: [{ type: "image_url" as const, image_url }] };
+  });
+  const store = { listImages: async (run_id: string) => [{ place: 0, url: `data of ${run_id}` }] };
+  const row = { id: "r-10", input: { message: "Hi" } } as RunRow;
+  const images = await loadImages(store, row, messages);
+  const newest = messages.slice(2).map(({ run_id }) => `data of ${run_id}`);
+  expect([...images.values()].toReversed()).toEqual(newest);
 });

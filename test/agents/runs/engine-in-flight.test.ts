@@ -82,6 +82,42 @@ test("a task is stored before it is asked for, also one that begins while anothe
   await verify(trial, id);
 });
 
+test.each([
+  [false, ["ended", "task one is cancelled"]],
+  [true, ["lost"]],
+])(
+  "a task is cancelled once its run has ended, and by no process that has lost the run: %p",
+  async (isLost, expected) => {
+    const seen: string[] = [];
+    let isKept = false;
+    const sender = {
+      ...makeSender("one", createReceiver(), { risk: "read" }),
+      async run({ keepTask, now }: ToolUse) {
+        await keepTask!({ id: "one", ends_at: now() + 60_000 });
+        isKept = true;
+        return silent();
+      },
+      cancelTask: async ({ id }: { id: string }) => void seen.push(`task ${id} is cancelled`),
+    };
+    const trial = await open(script(call(["one", {}])), {
+      ...pin([sender]),
+      wrap: (store) => ({
+        ...store,
+        async finish(...args) {
+          const isWritten = !isLost && (await store.finish(...args));
+          seen.push(isWritten ? "ended" : "lost");
+          return isWritten;
+        },
+      }),
+    });
+    const id = await trial.run();
+    await trial.until(async () => isKept);
+    await trial.cancel(id);
+    await trial.until(async () => trial.engine.executing === 0);
+    expect(seen).toEqual(expected);
+  },
+);
+
 test("a call that is approved before its round listens starts beside the others", async () => {
   const going = Promise.withResolvers<void>();
   const looking = createReceiver(() => going.promise.then(() => done()));

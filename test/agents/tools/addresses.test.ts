@@ -301,3 +301,16 @@ test("a note written by the model makes no address known", () => {
   ]);
   expect(["web_search", "read_page", "tickets"].map(bringsAddresses)).toEqual([true, true, true]);
 });
+
+test.each([
+  [100, true],
+  [101, false],
+])(
+  "a result keeps its addresses beside up to a hundred of the model's own: %d",
+  async (count, isKept) => {
+    const known = new KnownAddresses();
+    const request = Array.from({ length: count }, (_, n) => `https://made-${n}.example.com/x`);
+    known.add(`${A}/x ${request.join(" ")}`, request.join(" "));
+    expect([await known.has(`${A}/x`), await known.has(request[0]!)]).toEqual([isKept, false]);
+  },
+);
