@@ -2,6 +2,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { BackupError } from "../../src/backup/format.ts";
 import {
   type BackupDestination,
   BackupTimer,
@@ -167,6 +168,33 @@ test("a folder that cannot be written to is logged, and tried again after a minu
   await clock.advance(MINUTE_MS);
   expect((await made)[0]).toBe("backup: made");
   expect(timer.readState()).toEqual({ made_at: clock.now(), failure: null });
+  await timer.stop(1_000);
+});
+
+test("a backup that fails is tried again after a minute, and its time and the next are its own", async () => {
+  const directory = makeDirectory();
+  let tries = 0;
+  const { timer, clock, destination, said } = openTimer(`every = "5m"\nto = "${directory}"`, {
+    async create(prefix, name) {
+      tries++;
+      if (tries === 1) throw new BackupError("no space");
+      // The backup takes two minutes.
+      await clock.advance(2 * MINUTE_MS);
+      return destination.create(prefix, name);
+    },
+  });
+  const failed = said();
+  timer.start();
+  expect(await failed).toEqual([expect.any(String), { reason: "no space" }]);
+  let made = said();
+  await clock.advance(MINUTE_MS);
+  expect((await made)[0]).toBe("backup: made");
+  expect(timer.readState().made_at).toBe(clock.now() - 2 * MINUTE_MS);
+  made = said();
+  await clock.advance(5 * MINUTE_MS - 1);
+  expect(tries).toBe(2);
+  await clock.advance(1);
+  await made;
   await timer.stop(1_000);
 });
 

@@ -139,10 +139,15 @@ test("between two writes a sweep rests as long as the write took", async () => {
   expect(writes).toBe(2);
   await clock.advance(1);
   expect(writes).toBe(3);
+  // The rest itself counts for none of the next.
+  await clock.advance(599);
+  expect(writes).toBe(3);
+  await clock.advance(1);
+  expect(writes).toBe(4);
   await clock.advance(300);
   // A stop ends the rest, and nothing more is written.
   await sweeper.stop(1_000);
-  expect(writes).toBe(3);
+  expect(writes).toBe(4);
   expect(clock.pending()).toBe(0);
 });
 
@@ -272,4 +277,17 @@ test("of several processes one sweeps at a time, and none again within the hour"
   expect(runs).toHaveLength(1);
   await first.stop(0);
   await second.stop(0);
+});
+
+test("a process that gets the lease after another one has swept deletes nothing", async () => {
+  const { clock, start, runs, store } = await openTrial(DAY_MS + 1);
+  const sweeper = await start({
+    async withLease(_, work) {
+      await store.note(clock.now());
+      await work(async () => true);
+      return true;
+    },
+  });
+  expect(runs).toEqual([]);
+  await sweeper.stop(0);
 });
