@@ -220,6 +220,7 @@ describe("a link to one approval", () => {
     await front.clock.advance(5_000);
     expect((await decide(page, id)).status).toBe(401);
     expect((await explain(await trade(late.token)))[2]).toBe("This link has expired");
+    expect((await explain(await trade(early.token)))[2]).toBe("This link was used before");
   });
 });
 

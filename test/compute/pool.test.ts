@@ -89,6 +89,23 @@ test("a job whose caller left gets no Worker", async () => {
   expect(await stuck).toEqual({ ok: false, reason: "failed" });
 });
 
+test("a job that waits for the Worker of its account begins as that is free", async () => {
+  open();
+  const both = [1, 2].map((input) => pool.run(ECHO, input, turn));
+  expect(await Promise.all(both)).toEqual([1, 2].map((value) => ({ ok: true, value })));
+});
+
+test("a job that waits gets the successor of a Worker that exits", async () => {
+  open();
+  const stuck = pool.run(LOOP, null, turn);
+  const ending = pool.run(EXIT, null, { account: "a-2" });
+  const waiting = pool.run(ECHO, 1, { account: "a-3" });
+  expect(await ending).toEqual({ ok: false, reason: "failed" });
+  expect(await waiting).toEqual({ ok: true, value: 1 });
+  pool.stop(0);
+  await stuck;
+});
+
 test("a job that cannot be serialized fails alone, as a bug", async () => {
   open();
   expect(await pool.run(ECHO, () => 1, turn)).toEqual({ ok: false, reason: "failed" });

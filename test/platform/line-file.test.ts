@@ -67,6 +67,22 @@ test("the file ends before the first line beyond its maximum, and reports it onc
   expect(ended).toEqual(["too large"]);
 });
 
+test("a line that just fits is written", async () => {
+  const lines = await create(9);
+  lines.append(() => "one");
+  await lines.close();
+  expect([read(), ended]).toEqual(["head\none\n", []]);
+});
+
+test("as many lines may wait as a disk that is fast enough can cause", async () => {
+  const lines = await create(1_000_000);
+  for (let n = 0; n < 4_096; n++) lines.append(() => "line");
+  expect(ended).toEqual([]);
+  lines.append(() => "line");
+  expect(ended).toEqual(["too slow"]);
+  await lines.close();
+});
+
 test("the file ends when more lines wait than a slow disk should cause", async () => {
   const lines = await create(1_000_000);
   for (let n = 0; n < 5_000; n++) lines.append(() => "line");

@@ -73,6 +73,16 @@ test("spans gather for a second, and 512 are sent at once", async () => {
   expect(await count()).toEqual({ waiting: 0, exported: 603, full: 0, refused: 0 });
 });
 
+test("a full batch is sent at once, also the one after it", async () => {
+  const { clock, batches, take } = open();
+  take(1, 1_024);
+  await clock.advance(0);
+  expect(batches.map(({ length }) => length)).toEqual([512, 512]);
+  take(1, 512);
+  await clock.advance(0);
+  expect(batches).toHaveLength(3);
+});
+
 test("content that was sent makes room for more", async () => {
   const { clock, take, count } = open();
   const content = { "gen_ai.input.messages": "x".repeat(1_000_000) };
@@ -99,6 +109,9 @@ test("while the collector is away the same spans are sent again, ever more rarel
   expect(batches).toEqual([["span 1"], both, both, both]);
   expect(await count()).toEqual({ waiting: 0, exported: 2, full: 0, refused: 0 });
   expect(lines).toMatchObject([{ level: "warn", reason: "refused" }]);
+  take(3, 3);
+  await clock.advance(1_000);
+  expect(batches.at(-1)).toEqual(["span 3"]);
 });
 
 test("spans whose request failed go before those that came meanwhile", async () => {
@@ -138,6 +151,16 @@ test("long contents are bounded too, in memory and in one request", async () => 
   expect(batches[0]).toHaveLength(2);
 });
 
+test("as much content as is allowed, in memory and in one request, is kept", async () => {
+  const { clock, batches, take, count } = open();
+  take(1, 32, { text: "x".repeat(524_288) });
+  expect(await count()).toMatchObject({ waiting: 32, full: 0 });
+  await clock.advance(1_000);
+  expect(batches[0]).toHaveLength(2);
+  await clock.advance(15_000);
+  expect(await count()).toMatchObject({ waiting: 0, exported: 32 });
+});
+
 test("what the collector refuses is dropped with a count, and the next spans are sent", async () => {
   const refused: Sent = { kind: "refused", reason: "status 400" };
   const { clock, lines, take, count } = open(refused, { kind: "taken", rejected: 1 });
@@ -165,6 +188,19 @@ test("a stop sends what waits, but waits for no collector that is away", async (
   take(1, 600);
   await exporter.stop();
   expect(batches.map(({ length }) => length)).toEqual([512, 88]);
+  const asked = Promise.withResolvers<Sent>();
+  const busy = open(asked.promise);
+  busy.take(1, 1);
+  await busy.clock.advance(1_000);
+  let isStopped = false;
+  const busyStopped = busy.exporter.stop().then(() => {
+    isStopped = true;
+  });
+  await busy.clock.advance(0);
+  expect(isStopped).toBe(false);
+  asked.resolve(AWAY);
+  await busyStopped;
+  expect(await busy.count()).toMatchObject({ waiting: 1, exported: 0 });
   const away = open(AWAY);
   away.take(1, 1);
   await away.exporter.stop();

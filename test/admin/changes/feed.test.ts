@@ -27,8 +27,9 @@ function open() {
     },
     lookAtModels: () => models,
   });
-  const follow = (role: "operator" | "approver" = "operator", id = "o-1") => {
+  const follow = (role: "operator" | "approver" = "operator", id = "o-1", hasLeft = false) => {
     const leaving = new AbortController();
+    if (hasLeft) leaving.abort();
     const page = { lines: [] as unknown[], unread: 0, isClosed: false, isInForce: true };
     const events = {
       left: leaving.signal,
@@ -181,7 +182,17 @@ test("what only memory knows of the models is looked at each second", async () =
   expect(lines.splice(0)).toEqual(["open"]);
   turnModel("10");
   await clock.advance(1_000);
-  expect(lines).toContainEqual(["models", null, 1]);
+  expect(lines.splice(0)).toContainEqual(["models", null, 1]);
+  await clock.advance(2_000);
+  expect(lines.filter((line) => Array.isArray(line))).toEqual([]);
+});
+
+test("a caller who has left before its stream was opened takes no place", () => {
+  const { listeners, follow } = open();
+  for (let n = 0; n < 20; n++) follow("operator", "o-1", true);
+  expect(listeners.size).toBe(0);
+  follow();
+  expect(listeners.size).toBeGreaterThan(0);
 });
 
 test("there are so many streams, and so many of one operator", () => {
