@@ -70,9 +70,13 @@ export interface Room {
   close(): Promise<void>;
 }
 
-/** A program that lives for a second starts a third faster without machine code. */
+/**
+ * A program that lives for a second starts a third faster without optimized machine code. Without
+ * any it could not call libc, so no server could be taken over.
+ */
 export const QUICK = {
-  BUN_JSC_useJIT: "0",
+  BUN_JSC_useDFGJIT: "0",
+  BUN_JSC_thresholdForJITAfterWarmUp: "3000",
   BUN_JSC_useWarmUpMarkedBlocks: "0",
   BUN_JSC_numberOfGCMarkers: "1",
 };
