@@ -1,5 +1,4 @@
-// The compiled program's `wadi approvals` beside a running server: its decisions apply there at
-// once.
+// `wadi approvals` beside the compiled server: its decisions apply there at once.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 import { followRun } from "../support/follow-run.ts";
@@ -28,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => room.close());
 
 const read = async (reply: Response) => (await reply.json()) as Json;
-const run = (...args: string[]) => room.run([...args, "--data", "./try"]);
+const run = (...args: string[]) => room.perform([...args, "--data", "./try"]);
 
 /** A run that waits for a person, and its approval. */
 async function ask(message: string): Promise<{ id: string; approval: string }> {
@@ -76,7 +75,7 @@ test("agents.states.waiting_approval_approve an approval from the command line r
 
 test("agents.states.waiting_approval_reject a rejection does as well, and the stream of the run says how to decide", async () => {
   const { id, approval } = await ask(search("wadi"));
-  const following = run("runs", "follow", id);
+  const following = room.run(["runs", "follow", id, "--data", "./try"]);
   const rejected = await run("approvals", "reject", approval, "--reason", "No.\u001b[2J");
   expect([rejected.code, rejected.stderr]).toEqual([0, ""]);
   expect(rejected.stdout).toMatch(

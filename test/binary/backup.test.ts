@@ -11,7 +11,7 @@ beforeAll(async () => {
   room = openRoom();
   server = await room.serve(["serve", "--port", "0"]);
   const create = ["connections", "create", "orders", "--account", "default"];
-  const secret = await room.run([...create, "--host", "api.example.com"], { stdin: "s3cret" });
+  const secret = await room.perform([...create, "--host", "api.example.com"], { stdin: "s3cret" });
   expect(secret.code).toBe(0);
 });
 afterAll(() => room.close());
@@ -28,7 +28,7 @@ test("a backup beside a server is one file without the key, and one JSON documen
   expect(document).toMatchObject({ file: "one.backup", has_secrets_key: false });
   expect(document.tables).toContainEqual({ name: "connections", rows: 1 });
   expect(statSync(at("one.backup")).mode & 0o777).toBe(0o600);
-  const again = await room.run(["backup", "one.backup"]);
+  const again = await room.perform(["backup", "one.backup"]);
   expect([again.code, again.stderr]).toEqual([
     ...[1, "wadi: one.backup exists, and no backup replaces a file\n"],
   ]);
@@ -52,7 +52,7 @@ test("a backup names its file where it cannot be written, and leaves no draft", 
 });
 
 test("a restore refuses the directory of a running server, also with --yes", async () => {
-  const { code, stderr } = await room.run(["restore", "one.backup", "--yes"]);
+  const { code, stderr } = await room.perform(["restore", "one.backup", "--yes"]);
   expect([code, stderr]).toEqual([
     1,
     "wadi: another wadi process (a server, a move or a restore) uses wadi-data: " +
@@ -73,28 +73,34 @@ test("a copy is paused, says so at its start, and lacks the key until it is put 
   expect(second.banner).toContain(
     "paused    restored from a backup: nothing fires, runs or is delivered before `wadi resume`",
   );
-  const status = await room.run(["status", "--data", "copy"]);
+  const status = await room.perform(["status", "--data", "copy"]);
   expect(status.stdout).toMatch(/^paused +since its restore .*`wadi resume`/m);
   expect((await second.chat("Hello", { key: server.key })).status).toBe(201);
-  const resumed = await room.run(["resume", "--data", "copy"]);
+  const resumed = await room.perform(["resume", "--data", "copy"]);
   expect(resumed.stdout).toMatch(/^installation +is no longer paused$/m);
-  const after = await room.run(["status", "--json", "--data", "copy"]);
+  const after = await room.perform(["status", "--json", "--data", "copy"]);
   expect(JSON.parse(after.stdout).installation.paused_at).toBeNull();
   second.signal("SIGTERM");
   expect(await second.exited).toBe(0);
 });
 
 test("a backup holds the key where it is asked for, and a restore writes it where asked", async () => {
-  await room.run(["backup", "with-key.backup", "--with-key"]);
-  const without = await room.run(["restore", "with-key.backup", "--data", "without"]);
+  await room.perform(["backup", "with-key.backup", "--with-key"]);
+  const without = await room.perform(["restore", "with-key.backup", "--data", "without"]);
   expect(without.stderr).toContain("this backup holds it, for --with-key");
   expect(readdirSync(at("without"))).not.toContain("secrets.key");
-  const restored = await room.run(["restore", "with-key.backup", "--with-key", "--data", "with"]);
+  const restored = await room.perform([
+    "restore",
+    "with-key.backup",
+    "--with-key",
+    "--data",
+    "with",
+  ]);
   expect(restored.stderr).toStartWith("it is paused: ");
   const key = at("with/secrets.key");
   expect(readFileSync(key)).toEqual(readFileSync(at("wadi-data/secrets.key")));
   expect(statSync(key).mode & 0o777).toBe(0o600);
-  const checked = await room.run(["check", "--json", "--data", "with"]);
+  const checked = await room.perform(["check", "--json", "--data", "with"]);
   const rows = JSON.parse(checked.stdout) as { what: string; status: string; says: string }[];
   expect(rows.find(({ what }) => what === "secrets key")).toMatchObject({ status: "ok" });
   const data = rows.find(({ what }) => what === "data");
@@ -102,7 +108,7 @@ test("a backup holds the key where it is asked for, and a restore writes it wher
 });
 
 test("a move to a directory takes the key along, and the source names the target", async () => {
-  const moving = await room.run(["move", "--to", "elsewhere"]);
+  const moving = await room.perform(["move", "--to", "elsewhere"]);
   expect(moving.stderr).toStartWith(
     "wadi: another wadi process (a server, a move or a restore) uses wadi-data: ",
   );
@@ -126,7 +132,7 @@ test("a move to a directory takes the key along, and the source names the target
   const target = await room.serve(["serve", "--port", "0", "--data", "elsewhere"]);
   expect(target.banner.join("\n")).not.toContain("paused");
   expect((await target.chat("Hello", { key: server.key })).status).toBe(201);
-  const rotated = await room.run(["secrets", "rotate", "--data", "elsewhere"]);
+  const rotated = await room.perform(["secrets", "rotate", "--data", "elsewhere"]);
   expect(rotated.stdout).toBe("1 secret sealed again\n");
 });
 
@@ -142,11 +148,11 @@ test("a move of secrets whose key is missing names that key", async () => {
 });
 
 test("a move without a target, and commands about another machine, are wrong usage", async () => {
-  const move = await room.run(["move"]);
+  const move = await room.perform(["move"]);
   expect([move.code, move.stderr]).toEqual([
     ...[2, "wadi: move needs --to or --to-env: postgres://… or a directory\n"],
   ]);
-  const remote = await room.run(["backup", "x", "--server", "http://127.0.0.1:1"]);
+  const remote = await room.perform(["backup", "x", "--server", "http://127.0.0.1:1"]);
   expect([remote.code, remote.stderr]).toEqual([
     ...[2, "wadi: this command works on the data of this machine: drop --server\n"],
   ]);

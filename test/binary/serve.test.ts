@@ -11,7 +11,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { nameUser } from "../../src/platform/process.ts";
-import { openRoom, type Room, type RunOptions, type Server } from "../support/binary.ts";
+import {
+  type Ended,
+  openRoom,
+  type Room,
+  type RunOptions,
+  type Server,
+} from "../support/binary.ts";
 import { openServer } from "../support/database.ts";
 
 const POSTGRES = process.env.WADI_TEST_POSTGRES;
@@ -26,11 +32,11 @@ afterAll(() => room.close());
 function describeServer(options: () => RunOptions) {
   let server: Server;
   const start = () => room.serve(["serve", "--port", "0"], options());
-  const run = async (line: string) => {
-    const ended = await room.run(line.split(" "), options());
-    expect(ended).toMatchObject({ code: 0 });
-    return ended.stdout.trim();
+  const read = ({ code, stdout }: Ended) => {
+    expect(code).toBe(0);
+    return stdout.trim();
   };
+  const run = async (line: string) => read(await room.perform(line.split(" "), options()));
 
   test("a first start creates one account with one key, kept in a file and not printed", async () => {
     server = await start();
@@ -64,8 +70,9 @@ function describeServer(options: () => RunOptions) {
 
   test("keys created concurrently beside a running server are all accepted", async () => {
     await run("accounts create crowd");
-    const made = Array.from({ length: 4 }, () => run("keys create --account crowd"));
-    for (const key of await Promise.all(made)) {
+    const line = ["keys", "create", "--account", "crowd"];
+    const made = Array.from({ length: 4 }, () => room.run(line, options()));
+    for (const key of (await Promise.all(made)).map(read)) {
       expect((await server.ask("GET", "/v1/models", { key })).status).toBe(200);
     }
   });
@@ -174,7 +181,7 @@ describe("on a data directory", () => {
 
   test("the printed command for a caller's own key works when it is pasted into a shell", async () => {
     const server = await room.serve(["serve", "--port", "0"]);
-    const key = (await room.run(["keys", "create", "--no-account"])).stdout.trim();
+    const key = (await room.perform(["keys", "create", "--no-account"])).stdout.trim();
     if (!Bun.which("curl")) return;
     const script = `${server.banner.at(-1)} -sS`;
     const pasted = await room.run(["-c", script], { command: ["sh"], env: { KEY: key } });
