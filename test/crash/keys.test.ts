@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hashSecret } from "../../src/access/credentials.ts";
+import { runLine } from "../support/command-session.ts";
 import { dumpDatabase, runProgram, startProgram } from "../support/crash.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-"));
@@ -14,10 +15,12 @@ beforeEach(() => {
   data = mkdtempSync(join(root, "data-"));
 });
 const dump = () => dumpDatabase(join(data, "wadi.db")) as Record<string, Record<string, unknown>[]>;
-const wadi = (args: string[], failPoint?: string) =>
-  runProgram([...args, "--data", data], failPoint);
+const wadi = (words: string[]) => {
+  const env = { PATH: process.env.PATH, HOME: root };
+  return runLine({ args: [...words, "--data", data], cwd: root, env, stdin: "" });
+};
 const expectKilled = async (args: string[], failPoint: string) => {
-  const killed = await wadi(args, failPoint);
+  const killed = await runProgram([...args, "--data", data], failPoint);
   expect(killed).toMatchObject({ signal: "SIGKILL", lines: [], errors: "" });
 };
 
@@ -45,7 +48,7 @@ test("a killed `keys create` leaves key and secret or neither; no printed key is
     keys!.map((key) => key.id).toSorted(),
   );
   const hashes = key_secrets!.map((secret) => secret.hash);
-  for (const { lines } of [first, second]) expect(hashes).toContain(hashSecret(lines[0]!));
+  for (const { stdout } of [first, second]) expect(hashes).toContain(hashSecret(stdout.trim()));
 });
 
 test("a killed `keys revoke` has revoked the key or not", async () => {
@@ -66,14 +69,14 @@ test("a killed `keys rotate` leaves the old secret unchanged or both; no printed
   await expectKilled(rotate, "keys.rotate:before");
   expect(dump().key_secrets).toEqual(before);
   await expectKilled(rotate, "keys.rotate:after");
-  const old = dump().key_secrets!.find(({ hash }) => hash === hashSecret(first.lines[0]!));
+  const old = dump().key_secrets!.find(({ hash }) => hash === hashSecret(first.stdout.trim()));
   expect(dump().key_secrets).toHaveLength(2);
   expect(old!.expires_at).toBeNumber();
   // The unseen secret is the one before the last; the next is printed.
   const second = await wadi(rotate);
   const hashes = dump().key_secrets!.map(({ hash }) => hash);
   expect(hashes).toHaveLength(2);
-  expect(hashes).toContain(hashSecret(second.lines[0]!));
+  expect(hashes).toContain(hashSecret(second.stdout.trim()));
 });
 
 test("a killed first start is repeated as a first start, or is complete", async () => {

@@ -4,8 +4,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { copyData } from "../../scripts/prove/data-copy.ts";
-import { type Child, startProgram } from "../support/crash.ts";
+import { type Program, startProgram } from "../support/crash.ts";
 import { openSessionTaskPeer, says } from "../support/mcp-session-task-peer.ts";
 import { completed, openTaskPeer, working } from "../support/mcp-task-peer.ts";
 
@@ -13,7 +12,7 @@ import { completed, openTaskPeer, working } from "../support/mcp-task-peer.ts";
 type Json = any;
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-far-"));
-const template = join(root, "template");
+const data = join(root, "data");
 const peer = openTaskPeer();
 const sessionPeer = openSessionTaskPeer();
 afterAll(() => {
@@ -23,17 +22,20 @@ afterAll(() => {
 });
 
 interface Server {
-  child: Child;
+  child: Program;
   url: string;
 }
 const TOOLS = ["far_pay", "old_pay"];
 let key = "";
 let agent = "";
 
-async function serve(data: string, failPoint = ""): Promise<Server> {
+/** What recovers one case dies in the next. */
+let living: Server;
+
+async function serve(): Promise<Server> {
   const args = ["serve", "--json", "--port", "0", "--data", data];
   const allowed = [peer, sessionPeer].flatMap(({ host }) => ["--allow-egress", host]);
-  const child = startProgram([...args, ...allowed], failPoint, { WADI_AGENTS__MCP: "true" });
+  const child = startProgram([...args, ...allowed], "", { WADI_AGENTS__MCP: "true" });
   const started = JSON.parse((await child.next())!) as { url: string; key_file: string | null };
   if (started.key_file !== null) key = readFileSync(started.key_file, "utf8").trim();
   return { child, url: started.url };
@@ -47,16 +49,16 @@ async function ask({ url }: Server, method: string, path: string, body?: object)
 }
 
 beforeAll(async () => {
-  const server = await serve(template);
+  const server = await serve();
+  living = server;
   await ask(server, "POST", "/v1/mcp/servers", { name: "far", url: peer.url, timeout_ms: 60_000 });
   await ask(server, "POST", "/v1/mcp/servers", { name: "old", url: sessionPeer.url });
   for (const tool of TOOLS) await ask(server, "PATCH", `/v1/tools/${tool}`, { risk: "write" });
   const policy = { unattended_writes: true, on_unknown_outcome: "report" };
   const about = { name: "Payer", system_prompt: "Pay.", tools: TOOLS, policy };
   ({ id: agent } = await ask(server, "POST", "/v1/agents", about));
-  server.child.terminate();
-  await server.child.ended;
 });
+afterAll(() => living.child.kill());
 
 const MESSAGE = "!tool far_pay {}\n!next\n!say Done.";
 
@@ -81,12 +83,11 @@ test.each([
   ["killed", "while it asks"],
   ["stopped", "while it asks"],
 ])("a task outlives a process that is %s %s, and its call is sent once", async (how, where) => {
-  const data = join(root, `${how} ${where}`.replaceAll(/\W/g, "-"));
-  copyData(template, data);
   const point = where.startsWith("runs.") ? where : "";
   peer.state = point === "runs.settle:before" ? completed("Paid.") : working;
   const [calls, asked] = [peer.calls.length, peer.asked.length];
-  const dying = await serve(data, point);
+  const dying = living;
+  dying.child.arm(point);
   const { id } = await ask(dying, "POST", `/v1/agents/${agent}/runs`, {
     input: { message: MESSAGE },
   });
@@ -98,22 +99,18 @@ test.each([
   const { signal } = await dying.child.ended;
   expect(signal).toBe(how === "stopped" ? null : "SIGKILL");
   peer.state = completed("Paid.");
-  const server = await serve(data);
-  const { run, results } = await readEnd(server, id);
+  living = await serve();
+  const { run, results } = await readEnd(living, id);
   expect(run).toMatchObject({ status: "succeeded", usage: { tool_calls: 1 } });
   expect(results).toMatchObject([{ outcome: "ok", content: "Paid.", external: true }]);
   expect(peer.calls).toHaveLength(calls + 1);
   // Neither a crash nor a stop is a reason to cancel.
   expect(peer.asked.slice(asked).every(isGet)).toBe(true);
   expect(new Set(peer.asked.slice(asked))).toEqual(new Set([`tasks/get task-${calls + 1}`]));
-  server.child.terminate();
-  await server.child.ended;
 });
 
 test("a task that belongs to a session outlives the process, which takes the session over", async () => {
-  const data = join(root, "session");
-  copyData(template, data);
-  const dying = await serve(data);
+  const dying = living;
   const { id } = await ask(dying, "POST", `/v1/agents/${agent}/runs`, {
     input: { message: "!tool old_pay {}\n!next\n!say Done." },
   });
@@ -121,31 +118,26 @@ test("a task that belongs to a session outlives the process, which takes the ses
   dying.child.kill();
   expect((await dying.child.ended).signal).toBe("SIGKILL");
   await sessionPeer.end("completed", says("Paid."));
-  const server = await serve(data);
-  const { run, results } = await readEnd(server, id);
+  living = await serve();
+  const { run, results } = await readEnd(living, id);
   expect(run).toMatchObject({ status: "succeeded", usage: { tool_calls: 1 } });
   expect(results).toMatchObject([{ outcome: "ok", content: "Paid.", external: true }]);
   expect(sessionPeer.calls).toHaveLength(1);
-  server.child.terminate();
-  await server.child.ended;
 });
 
 test("a process that is killed before the task is stored leaves the outcome unknown", async () => {
-  const data = join(root, "unstored");
-  copyData(template, data);
   peer.state = completed("Paid.");
   const [calls, asked] = [peer.calls.length, peer.asked.length];
-  const dying = await serve(data, "runs.note:before");
+  const dying = living;
+  dying.child.arm("runs.note:before");
   const { id } = await ask(dying, "POST", `/v1/agents/${agent}/runs`, {
     input: { message: MESSAGE },
   });
   expect((await dying.child.ended).signal).toBe("SIGKILL");
-  const server = await serve(data);
-  const { run, results } = await readEnd(server, id);
+  living = await serve();
+  const { run, results } = await readEnd(living, id);
   expect(run.status).toBe("succeeded");
   expect(results).toMatchObject([{ outcome: "outcome_unknown" }]);
   expect(peer.calls).toHaveLength(calls + 1);
   expect(peer.asked).toHaveLength(asked);
-  server.child.terminate();
-  await server.child.ended;
 });
