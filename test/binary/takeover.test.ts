@@ -1,5 +1,5 @@
 // Takeovers of the compiled server: a new process takes the place of the running one, on Linux.
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -101,12 +101,61 @@ else {
     expect((await second.chat("Hello", { key: first.key })).status).toBe(201);
   });
 
-  test("a server on other data keeps its port", async () => {
-    const other = await room.serve([...SERVE, "--data", "other"]);
-    const { port } = new URL(other.url);
-    const taken = await room.run(["serve", "--port", port, "--takeover"]);
-    expect(taken.stderr).toContain(`port ${port} on 127.0.0.1 is taken`);
-    expect((await other.chat("Hello")).status).toBe(201);
+  describe("a server that refuses", () => {
+    let shared: Room;
+    let old: Server;
+    beforeAll(async () => {
+      shared = openRoom();
+      old = await shared.serve(SERVE);
+    });
+    afterAll(() => shared.close());
+
+    test("a server on other data keeps its port", async () => {
+      const { port } = new URL(old.url);
+      const taken = await shared.run(["serve", "--port", port, "--takeover", "--data", "other"]);
+      expect(taken.stderr).toContain(`port ${port} on 127.0.0.1 is taken`);
+      expect((await old.chat("Hello")).status).toBe(201);
+    });
+
+    const drop = ["setpriv", "--reuid=65534", "--clear-groups"];
+    const isRoot = process.getuid?.() === 0 && Bun.which("setpriv") !== null;
+    test.if(isRoot)("another user is told whose server it is", async () => {
+      await Bun.$`chmod 755 ${shared.directory}`;
+      for (const args of [["upgrade"], TAKEOVER]) {
+        const failed = await shared.run([...args], {
+          command: [...drop, executable()],
+        });
+        expect(failed.code).toBe(1);
+        expect(failed.stderr).toContain(
+          "may not be opened by this user: run the command as the user",
+        );
+      }
+      expect((await old.chat("Hello")).status).toBe(201);
+    });
+
+    test("a takeover keeps the port of the running server", async () => {
+      const { port } = new URL(old.url);
+      const other = await shared.run(["serve", "--port", "1", "--takeover"]);
+      expect(other.code).toBe(1);
+      expect(other.stderr).toContain(
+        `wadi: the running server listens on port ${port}, and a takeover cannot change it to 1: `,
+      );
+      expect((await old.chat("Hello")).status).toBe(201);
+    });
+
+    test("`wadi upgrade` says why the new process refuses its settings", async () => {
+      const upstream =
+        '{ kind = "openai", urls = ["http://127.0.0.1:1/v1"], api_key_env = "NO_KEY" }';
+      await Bun.write(
+        join(shared.directory, "wadi.toml"),
+        `[[models]]\nid = "m"\nupstream = ${upstream}\n`,
+      );
+      const failed = await shared.run(["upgrade"]);
+      expect(failed.code).toBe(1);
+      expect(failed.stderr).toContain("the old one still serves: wadi.toml:");
+      expect(failed.stderr).toContain("names an environment variable that is not set");
+      expect((await old.chat("Hello")).status).toBe(201);
+    });
   });
 
   test.if(POSTGRES !== undefined)("a takeover keeps the data of the running server", async () => {
@@ -136,34 +185,6 @@ else {
     const next = await takeOver();
     expect(await old.exited).toBe(0);
     expect((await next.chat("Hello", { key: old.key })).status).toBe(201);
-  });
-
-  const drop = ["setpriv", "--reuid=65534", "--clear-groups"];
-  const isRoot = process.getuid?.() === 0 && Bun.which("setpriv") !== null;
-  test.if(isRoot)("another user is told whose server it is", async () => {
-    const old = await room.serve([...SERVE, "--data", "data"]);
-    await Bun.$`chmod 755 ${room.directory}`;
-    for (const args of [["upgrade"], TAKEOVER]) {
-      const failed = await room.run([...args, "--data", "data"], {
-        command: [...drop, executable()],
-      });
-      expect(failed.code).toBe(1);
-      expect(failed.stderr).toContain(
-        "may not be opened by this user: run the command as the user",
-      );
-    }
-    expect((await old.chat("Hello")).status).toBe(201);
-  });
-
-  test("a takeover keeps the port of the running server", async () => {
-    const old = await room.serve(SERVE);
-    const { port } = new URL(old.url);
-    const other = await room.run(["serve", "--port", "1", "--takeover"]);
-    expect(other.code).toBe(1);
-    expect(other.stderr).toContain(
-      `wadi: the running server listens on port ${port}, and a takeover cannot change it to 1: `,
-    );
-    expect((await old.chat("Hello")).status).toBe(201);
   });
 
   test("a run continues in the new process without a recovery, unless the old one is killed", async () => {
@@ -274,10 +295,10 @@ else {
     }
     expect(await old.logged("no luck")).toBe("no luck");
     for (const none of ["nothing", "."]) {
-      const missing = await room.run(["upgrade", none]);
+      const missing = await room.perform(["upgrade", none]);
       expect(missing.stderr).toContain("is no program that may be executed");
     }
-    const remote = await room.run(["upgrade", "--server", old.url]);
+    const remote = await room.perform(["upgrade", "--server", old.url]);
     expect(remote).toMatchObject({ code: 2 });
     expect(remote.stderr).toContain("upgrade works on the machine of the server only");
     const upgraded = await room.run(["upgrade", executable(), "--json"]);
@@ -288,7 +309,7 @@ else {
     supervisor.close();
     expect((await old.chat("Hello")).status).toBe(201);
     process.kill(pid, "SIGTERM");
-    const nobody = await room.run(["upgrade", "--data", "empty"]);
+    const nobody = await room.perform(["upgrade", "--data", "empty"]);
     expect(nobody.stderr).toContain("no server runs on empty");
   });
 
@@ -303,21 +324,6 @@ else {
     expect(await old.exited).toBe(0);
     expect((await old.chat("Hello")).status).toBe(201);
     process.kill(pid, "SIGTERM");
-  });
-
-  test("`wadi upgrade` says why the new process refuses its settings", async () => {
-    const old = await room.serve(SERVE);
-    const upstream =
-      '{ kind = "openai", urls = ["http://127.0.0.1:1/v1"], api_key_env = "NO_KEY" }';
-    await Bun.write(
-      join(room.directory, "wadi.toml"),
-      `[[models]]\nid = "m"\nupstream = ${upstream}\n`,
-    );
-    const failed = await room.run(["upgrade"]);
-    expect(failed.code).toBe(1);
-    expect(failed.stderr).toContain("the old one still serves: wadi.toml:");
-    expect(failed.stderr).toContain("names an environment variable that is not set");
-    expect((await old.chat("Hello")).status).toBe(201);
   });
 
   const alone = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
