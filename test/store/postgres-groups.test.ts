@@ -13,7 +13,7 @@ import {
 } from "../support/database.ts";
 import { rootedTrialStore } from "../support/rooted-trials.ts";
 import { BEGIN, FREE, makePreparedRun, makeRecord } from "../support/runs.ts";
-import { emptyTables } from "../support/trial.ts";
+import { emptyTables, makeTrial, trialStore } from "../support/trial.ts";
 import { codeOf, count, ended } from "./run-acts.ts";
 
 const address = process.env.WADI_TEST_POSTGRES;
@@ -84,6 +84,39 @@ function testGroups(server: string): void {
     expect((await twice).message).toContain("duplicate key");
     expect(await listIds()).toEqual(["a", "b", "c"]);
     expect(heard.toSorted()).toEqual(["a", "b", "c"]);
+  });
+
+  test("a server, which commits early, stores nothing of a call that fails after it wrote", async () => {
+    const place = await ground.makePlace();
+    const own = await openTestDatabase({ ...place, isShared: true } as typeof place, true);
+    const rooted = own.bind(rootedTrialStore);
+    const broken = [await failureOf(rooted.break("alone"))];
+    const beside = failureOf(rooted.break("beside"));
+    await Promise.all([rooted.add("a"), beside, rooted.add("b")]);
+    broken.push(await beside);
+    expect(broken.map(({ message }) => message)).toEqual(["a bug at alone", "a bug at beside"]);
+    const ids = (await own.bind(trialStore).list()).map(({ id }) => id);
+    expect(ids.toSorted()).toEqual(["a", "b"]);
+    await own.close();
+  });
+
+  test("nobody is told of a write whose commit fails, by itself or in a group", async () => {
+    await looker.unsafe(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
+      AS $$ BEGIN RAISE EXCEPTION 'no commit'; END $$`);
+    await looker.unsafe(`CREATE CONSTRAINT TRIGGER refusing AFTER INSERT ON trials
+      DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()`);
+    const heard: (string | null)[] = [];
+    const stop = databases[0]!.listen("trial", (id) => void heard.push(id));
+    const failures = [
+      await failureOf(trials().add("a")),
+      await failureOf(databases[0]!.bind(trialStore).createAll([makeTrial("b")])),
+    ];
+    await looker`DROP TRIGGER refusing ON trials`;
+    for (const { message } of failures) expect(message).toContain("no commit");
+    expect([await listIds(), heard]).toEqual([[], []]);
+    await trials().add("c");
+    expect(heard).toEqual(["c"]);
+    stop();
   });
 
   test("two processes that change one root lose no change", async () => {

@@ -335,14 +335,18 @@ const secretCases: Case[] = [
       await stores.webhooks.rotate(own("w-1"), rotation());
     },
     act: async ({ webhooks }) => [
-      await webhooks.rotate(own("w-1"), rotation()),
+      await webhooks.rotate(
+        own("w-1"),
+        rotation({ secret: { ...rotation().secret, set_at: BEGIN + 9 } }),
+      ),
       await webhooks.rotate(own("w-1", "a-2"), rotation({ seenNumber: 2 })),
       await webhooks.rotate(own("w-9"), rotation()),
     ],
-    async check(answer, { webhooks }) {
+    async check(answer, { webhooks, secrets }) {
       const kinds = (answer as { kind: string }[]).map(({ kind }) => kind);
       expect(kinds).toEqual(["stale", "not_found", "not_found"]);
-      expect((await webhooks.find("w-1"))!.secret_number).toBe(2);
+      expect(await webhooks.find("w-1")).toMatchObject({ secret_number: 2, updated_at: BEGIN + 7 });
+      expect(await secrets.find("webhook", "w-1")).toEqual(rotation().secret);
     },
   },
 ];

@@ -1,5 +1,6 @@
 // MCP servers as an account registers, reads and deletes them, and who may.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { McpServers, type McpServersDeps } from "../../../../src/agents/tools/mcp/servers.ts";
 import { readSettings } from "../../../../src/settings/index.ts";
 import { expectRefusal } from "../../../spec/agents/refusal.ts";
 import { createConnection, type Json, readJson } from "../../../spec/agents/service.ts";
@@ -203,4 +204,18 @@ describe("a tool of a server", () => {
       await expectRefusal(accepted, 404, "tool_not_found");
     }
   });
+});
+
+test("an address that is refused binds no connection to its host", async () => {
+  let bound = 0;
+  const deps = {
+    egress: { validate: () => ({ ok: false, reason: "It is not public." }) },
+    store: { bind: async () => void bound++ },
+  };
+  const servers = new McpServers(deps as unknown as McpServersDeps);
+  const body = { name: "far", url: "https://10.0.0.1/mcp", connection_id: NOWHERE };
+  const creating = servers.create("a-1", body);
+  expect(creating).rejects.toMatchObject({ code: "url_refused" });
+  await creating.catch(() => {});
+  expect(bound).toBe(0);
 });

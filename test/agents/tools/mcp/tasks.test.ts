@@ -1,8 +1,11 @@
 // Tasks of foreign MCP servers: a call that becomes one is asked for until it ends.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { failTask, followTask } from "../../../../src/agents/tools/mcp/tasks.ts";
+import type { McpTarget } from "../../../../src/agents/tools/mcp/wire.ts";
 import { startRun } from "../../../spec/agents/population.ts";
 import { createConnection, type Json, readJson } from "../../../spec/agents/service.ts";
 import { KEY, type TestApp } from "../../../support/app.ts";
+import { createManualClock } from "../../../support/clock.ts";
 import { completed, openTaskPeer, type TaskPeer } from "../../../support/mcp-task-peer.ts";
 import { startMcp as startFarMcp } from "../../mcp-server/front.ts";
 import { addServer, endOf, follow, makeAgent, setRisk, startMcp } from "./front.ts";
@@ -334,4 +337,25 @@ test("an agent of another Wadi is a tool whose call is a task there, and a perso
   const result = await settle(id);
   expect(result).toMatchObject({ outcome: "ok", content: "Five." });
   await far.stop();
+});
+
+test("a task that was taken over is asked for at once, and at the usual interval while its server is away", async () => {
+  const clock = createManualClock();
+  const begin = clock.monotonic();
+  const asked: number[] = [];
+  const client = {
+    async request(_target: McpTarget, { method }: { method: string }) {
+      if (method === "tasks/get") asked.push(clock.monotonic() - begin);
+      if (asked.length > 10) throw new Error("The task is asked for all the time.");
+      return failTask("The server is away.");
+    },
+  };
+  const watched = {
+    ...{ task: { id: "task-1", ends_at: 0 }, isResumed: true, endAt: begin + 5_000 },
+    signal: new AbortController().signal,
+  };
+  const following = followTask({ client, clock }, {} as McpTarget, watched);
+  await clock.advance(5_000);
+  expect(await following).toMatchObject({ ok: false, code: "timeout" });
+  expect(asked).toEqual([0, 2_000, 4_000, 5_000]);
 });

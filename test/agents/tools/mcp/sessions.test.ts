@@ -1,0 +1,63 @@
+// Sessions with MCP servers: how long they are kept, how many, and what is forgotten with one.
+import { expect, test } from "bun:test";
+import { SESSION_REVISIONS } from "../../../../src/agents/tools/mcp/messages.ts";
+import { Sessions } from "../../../../src/agents/tools/mcp/sessions.ts";
+import type { McpTarget, Wire } from "../../../../src/agents/tools/mcp/wire.ts";
+import { createManualClock } from "../../../support/clock.ts";
+
+const MINUTE_MS = 60_000;
+
+/** Servers with sessions, of which `ended` are told that they are over. */
+function openServers() {
+  const clock = createManualClock();
+  const asked: string[] = [];
+  const ended: string[] = [];
+  const wire = {
+    clock,
+    async request(_target: McpTarget, _budget: unknown, { method }: { method: string }) {
+      asked.push(method);
+      const [protocolVersion] = SESSION_REVISIONS;
+      const result = method === "initialize" ? { protocolVersion } : {};
+      return { outcome: { ok: true, answer: { result }, header: () => `id-${asked.length}` } };
+    },
+    note: async () => null,
+    end: async ({ session }: McpTarget) => void ended.push(session),
+  };
+  const sessions = new Sessions(wire as unknown as Wire);
+  const open = async (session: string) => {
+    const target = { session, url: "https://far.example.com/mcp" } as McpTarget;
+    await sessions.open(target, {} as never);
+    return target;
+  };
+  return { clock, sessions, open, asked, ended };
+}
+
+test("a session is ended five minutes after its last request, not after its first", async () => {
+  const { clock, open, ended } = openServers();
+  await open("one");
+  await clock.advance(4 * MINUTE_MS);
+  await open("one");
+  await clock.advance(5 * MINUTE_MS - 1);
+  expect(ended).toEqual([]);
+  await clock.advance(1);
+  expect([ended, clock.pending()]).toEqual([["one"], 0]);
+});
+
+test("of more than 200 sessions the one that rested longest is ended", async () => {
+  const { open, ended } = openServers();
+  for (let n = 1; n <= 200; n++) await open(`s-${n}`);
+  await open("s-1");
+  expect(ended).toEqual([]);
+  await open("s-201");
+  expect(ended).toEqual(["s-2"]);
+});
+
+test("a server whose session was forgotten is asked for its revision anew", async () => {
+  const { sessions, open, asked } = openServers();
+  const target = await open("one");
+  await open("two");
+  sessions.forget(target);
+  await open("one");
+  const discovering = ["server/discover", "initialize"];
+  expect(asked).toEqual([...discovering, "initialize", ...discovering]);
+});
