@@ -57,6 +57,17 @@ test("a body split anywhere into chunks is the same body", async () => {
   }
 });
 
+test("a body that is too large counts as far as it was read", async () => {
+  for (const hasLength of [true, false]) {
+    const counted = { request_bytes: 0 };
+    const request = makeRequest(["x".repeat(BYTES_MAX), "y"], hasLength);
+    await expect(readJson(request, BYTES_MAX, clock, counted)).rejects.toMatchObject({
+      code: "request_too_large",
+    });
+    expect(counted.request_bytes).toBe(BYTES_MAX + 1);
+  }
+});
+
 describe("gateway.limits.body_size", () => {
   const fill = (length: number) => `"${"x".repeat(length - 2)}"`;
 

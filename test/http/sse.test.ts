@@ -56,6 +56,22 @@ describe("a caller that does not read", () => {
     expect(stream.send(makeFrame(KB))).toBeUndefined();
   });
 
+  test("releases the source at the end of the stream", async () => {
+    const stream = openEventStream(new AbortController().signal, failOnBug);
+    const held = stream.send(makeFrame(64 * KB));
+    expect(await isPending(held)).toBe(true);
+    stream.close();
+    expect(await isPending(held)).toBe(false);
+  });
+
+  test("gets nothing of what is sent because it has left", () => {
+    const request = new AbortController();
+    const stream = openEventStream(request.signal, failOnBug);
+    stream.left.addEventListener("abort", () => void stream.send("late"));
+    request.abort();
+    expect(stream.countUnread()).toBe(0);
+  });
+
   test("releases the source when it leaves, and receives no more", async () => {
     const stream = openEventStream(new AbortController().signal, failOnBug);
     const reader = stream.answer(200, {}).body!.getReader();

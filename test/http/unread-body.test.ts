@@ -1,5 +1,6 @@
 // Tests how much of a body is read after a refusal, over raw sockets.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { getEventListeners } from "node:events";
 import { Type } from "@sinclair/typebox";
 import { closeAfterReply } from "../../src/http/unread-body.ts";
 import { yieldToEventLoop } from "../../src/platform/clock.ts";
@@ -133,6 +134,27 @@ describe("a refused body is not read to its end", () => {
     await clock.advance(2_000);
     expect(await text).toBe("no");
     expect([open.size, isGivenUp, clock.pending()]).toEqual([0, true, before - 1]);
+  });
+
+  test("its sender has nothing to wait for once it has sent 256 KB, or all", async () => {
+    const { clock } = http;
+    for (const pieces of [[256 * 1024], [9]]) {
+      const isWhole = pieces[0] === 9;
+      const body = new ReadableStream({
+        start(sending) {
+          for (const bytes of pieces) sending.enqueue(new Uint8Array(bytes));
+          if (isWhole) sending.close();
+        },
+      });
+      const leaving = new AbortController();
+      const { signal } = leaving;
+      const request = new Request("http://localhost/", { method: "POST", body, signal });
+      const before = [clock.pending(), getEventListeners(request.signal, "abort").length];
+      const last = await closeAfterReply(request, new Response("no", { status: 401 }), clock);
+      expect(await last.text()).toBe("no");
+      const after = [clock.pending(), getEventListeners(request.signal, "abort").length];
+      expect(after).toEqual(before);
+    }
   });
 
   test("in chunks, not complete in time", async () => {

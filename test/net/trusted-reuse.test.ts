@@ -160,6 +160,15 @@ test("a reply with the id of another request is rejected", async () => {
   expect(server.connections).toBe(3);
 });
 
+test("the second reply of a connection is compared with its request", async () => {
+  using server = listenRaw((socket) => socket.say(echo("a-1")));
+  const { ask, rest } = createAsker();
+  const askFor = (id: string) => ask(server.origin, { headers: { "x-request-id": id } }).ended;
+  expect(await askFor("a-1")).toMatchObject(whole);
+  await rest();
+  expect(await askFor("a-2")).toMatchObject({ end: "other" });
+});
+
 test("the first reply of a connection is accepted, whatever its id", async () => {
   let answer = echo("a-1");
   using server = listenRaw((socket) => socket.say(answer));
