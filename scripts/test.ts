@@ -152,10 +152,10 @@ const ON_PROCESSES = [
       .concat(["embeddings.test", "endpoints", "errors", "models", "openapi", "search.test"])
       .map((name) => `test/spec/gateway/${name}`),
   )
-  // Clients that need one key and neither fixed ones nor `wadi dev`.
+  // Clients that need neither fixed keys nor `wadi dev`.
   .concat(
     ["openai-chat", "openai-tools", "ai-text", "ai-responses", "langchain-chat"]
-      .concat("anthropic-messages")
+      .concat("anthropic-messages", "mcp.test", "mcp-adapters", "mcp-python")
       .map((name) => `test/clients/${name}`),
   );
 

@@ -1,5 +1,6 @@
 // Shared by the tests of all client libraries: a compiled `wadi dev`, and a recording `fetch`.
 import { afterAll, beforeAll, expect } from "bun:test";
+import { join } from "node:path";
 import { executable } from "../../scripts/build.ts";
 import { startBalancer } from "../support/balancer.ts";
 import { openRoom, type Server } from "../support/binary.ts";
@@ -10,10 +11,18 @@ const SETTINGS = `
 [limits]
 requests_per_minute = 1_000_000
 address_requests_per_minute = 1_000_000
+[agents]
+open = true
+mcp_server = true
 [gateway]
 messages = true
 responses = true
 `;
+
+export interface Dev extends Server {
+  /** Key that may decide approvals. */
+  approver: string;
+}
 
 /** One server for all test files of a process: a start costs more than most of them. */
 let shared: Promise<Server> | undefined;
@@ -33,9 +42,9 @@ function startDev(): Promise<Server> {
  * Starts the compiled program; each test gets its server from here. `isOwn`: that of no other file.
  * With `WADI_TEST_PLACE=processes` it is a balancer before two servers, which have one key.
  */
-export function registerDev({ isOwn = false } = {}): () => Server {
+export function registerDev({ isOwn = false } = {}): () => Dev {
   let close = async () => {};
-  let dev: Server;
+  let dev: Dev;
   beforeAll(async () => {
     if (process.env.WADI_TEST_PLACE === "processes" && MISSING === null) {
       const cluster = await openCluster();
@@ -44,21 +53,28 @@ export function registerDev({ isOwn = false } = {}): () => Server {
         await cluster.serve("two", SETTINGS),
       ];
       const balancer = startBalancer([one.url, two.url]);
-      dev = { ...one, url: balancer.url };
+      const scopes = ["agents", "agents.approve"].flatMap((scope) => ["--scope", scope]);
+      const made = ["keys", "create", "--account", "default", ...scopes];
+      const at = { cwd: join(cluster.room.directory, "one"), env: cluster.env };
+      const { stdout } = await cluster.room.perform(made, at);
+      const approver = stdout.trim().split("\n").at(-1)!;
+      dev = { ...one, url: balancer.url, approver };
       close = async () => {
         balancer.stop();
         await cluster.close();
       };
       return;
     }
+    let server: Server;
     if (isOwn) {
       const room = openRoom();
       close = room.close;
-      dev = await room.serve(DEV, { env });
-      return;
+      server = await room.serve(DEV, { env });
+    } else {
+      shared ??= startDev();
+      server = await shared;
     }
-    shared ??= startDev();
-    dev = await shared;
+    dev = { ...server, approver: `${server.key}-approver` };
   });
   afterAll(() => close());
   return () => dev;

@@ -5,11 +5,13 @@ import { connectFirst, connectSecond, type Era, openTasks } from "./mcp-client.t
 
 const dev = registerDev({ isOwn: true });
 const NAMES = ["get_run", "list_runs", "cancel_run", "list_approvals", "get_costs"];
+/** Not over before the first look at it, which is told as progress. */
+const SLOW = "!delay 300ms\n!say Slowly.";
 const ADD = '!tool calculator {"expression":"2 + 3"}\n!next\n!say Done.';
 
-const post = async (path: string, body: object, ending = "") => {
-  const { url, key } = dev();
-  const headers = { authorization: `Bearer ${key}${ending}`, "content-type": "application/json" };
+const post = async (path: string, body: object, key = dev().key) => {
+  const { url } = dev();
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   const reply = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
   return (await reply.json()) as { id: string };
 };
@@ -18,7 +20,7 @@ const approveAll = async (run_id: string) => {
   const headers = { authorization: `Bearer ${key}` };
   const read = async () => (await fetch(`${url}/v1/runs/${run_id}`, { headers })).json();
   const { pending_approvals } = (await read()) as { pending_approvals: string[] };
-  for (const id of pending_approvals) await post(`/v1/approvals/${id}/approve`, {}, "-approver");
+  for (const id of pending_approvals) await post(`/v1/approvals/${id}/approve`, {}, dev().approver);
 };
 
 beforeAll(async () => {
@@ -41,9 +43,9 @@ describe.each(ERAS)("@modelcontextprotocol/client in revision %s", (revision, er
     expect(tools.map(({ name }) => name)).toEqual([...NAMES, "clerk", "guide"]);
     expect(tools.at(-1)).toMatchObject({ title: "Guide", description: "Knows the way." });
     const progress: unknown[] = [];
-    const call = { name: "guide", arguments: { message: "Hello" } };
+    const call = { name: "guide", arguments: { message: SLOW } };
     const result = await client.callTool(call, { onprogress: (one) => progress.push(one) });
-    expect(result.content).toEqual([{ type: "text", text: "You said: Hello" }]);
+    expect(result.content).toEqual([{ type: "text", text: "Slowly." }]);
     expect(progress[0]).toMatchObject({ progress: 1, message: expect.any(String) });
     const { run_id } = result.structuredContent as { run_id: string };
     const read = await client.callTool({ name: "get_run", arguments: { run_id } });
@@ -89,12 +91,13 @@ describe.each(ERAS)("@modelcontextprotocol/client in revision %s", (revision, er
     if (begun.kind !== "task") throw new Error("no task was made");
     const reference = begun.serializeReference();
     await begun.detach();
-    await first.close();
     const second = await openTasks(dev(), era);
     const resumed = await second.resumeTask(reference, { declaration });
     expect(await resumed.result()).toMatchObject({
       ...{ status: "completed", result: { content: [{ text: "You said: Hello" }] } },
     });
+    // Its end cancels what it has begun and not seen end, detached or not.
+    await first.close();
     const message = "!delay 60s\n!say Late.";
     const slow = await second.callTool("guide", { message }, { task, declaration });
     await slow.cancel();
@@ -116,11 +119,11 @@ describe("@modelcontextprotocol/sdk", () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual([...NAMES, "clerk", "guide"]);
     const progress: unknown[] = [];
-    const call = { name: "guide", arguments: { message: "Hello" } };
+    const call = { name: "guide", arguments: { message: SLOW } };
     const result = await client.callTool(call, undefined, {
       onprogress: (one) => progress.push(one),
     });
-    expect(result.content).toEqual([{ type: "text", text: "You said: Hello" }]);
+    expect(result.content).toEqual([{ type: "text", text: "Slowly." }]);
     expect(progress).not.toEqual([]);
     await client.close();
   });
