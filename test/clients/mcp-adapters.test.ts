@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createOpenAI } from "@ai-sdk/openai";
 import { generateText, stepCountIs } from "ai";
-import { hasPython, runPython } from "../support/python.ts";
+import { AGENTS_PYTHON, hasPython, runPython } from "../support/python.ts";
 import { baseOf, registerDev } from "./dev.ts";
 
 const ASK = '!tool guide {"message":"Hello"}';
@@ -25,6 +25,7 @@ const langchain = find("@langchain/mcp-adapters");
 const hasAdapters = hasPython(
   ["-c", "import langchain_mcp_adapters, agents"],
   "langchain-mcp-adapters and openai-agents for Python",
+  AGENTS_PYTHON,
 );
 
 const dev = registerDev({ isOwn: true });
@@ -64,7 +65,7 @@ test.skipIf(!langchain)("@langchain/mcp-adapters lists and calls agents of ours"
 test.skipIf(!hasAdapters)("in Python LangChain and the OpenAI Agents SDK do so too", async () => {
   const { url, key } = dev();
   const program = join(import.meta.dir, "mcp_adapters_client.py");
-  expect(JSON.parse(await runPython(program, [url, key!]))).toEqual({
+  expect(JSON.parse(await runPython(program, [url, key!], AGENTS_PYTHON))).toEqual({
     ...{ langchain: true, agents: true },
   });
 });
