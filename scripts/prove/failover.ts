@@ -16,6 +16,8 @@ const BACK_MS_MAX = 2_000;
 const NOTICED_MS_MAX = 3_000;
 const REFUSED_MS_MAX = 2_500;
 const SAFE_MS_MAX = 90_000;
+/** Runs that were accepted at once after an outage wait for each other. */
+const DONE_MS_MAX = 300_000;
 const RUNS_MIN = 200;
 
 interface Times {
@@ -44,7 +46,7 @@ export const failover: Proof = {
       const rounds = Array.from({ length: isLong ? FAULTS_LONG : 1 }, () => FAULTS).flat();
       for (const fault of rounds) await failOver(patroni, servers, fault, times);
       await end();
-      await until("all is done", () => isQuiet(stage));
+      await until("all is done", () => isQuiet(stage), DONE_MS_MAX);
       const found = await checkProcesses(stage, load.facts);
       const laws = Object.entries(found).map(([law, broken]) => atMost(law, broken, 0));
       return [...listTimes(load, times, rounds.length), ...laws];
