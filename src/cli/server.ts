@@ -8,7 +8,7 @@ import {
   writeAllowEntry,
 } from "../net/index.ts";
 import { type Clock, containTimers } from "../platform/clock.ts";
-import { reserveDescriptors } from "../platform/descriptors.ts";
+import { reserveDescriptors, withReserve } from "../platform/descriptors.ts";
 import { createSystemIds, type Ids } from "../platform/ids.ts";
 import { createLog, type Log } from "../platform/log.ts";
 import { isTerminal, STDERR } from "../platform/process.ts";
@@ -89,10 +89,8 @@ export interface ServerRun {
 
 export async function runServer(options: ServerRun): Promise<number> {
   const { settings, file, output } = options;
-  // The server outlives the reader of its log.
-  process.stderr.on("error", () => {});
-  const isForPeople = process.stderr.isTTY === true;
-  const write = (line: string) => void process.stderr.write(line);
+  const isForPeople = isTerminal(STDERR);
+  const write = openErrorStream(isForPeople);
   const log = createLog(options.clock, write, isForPeople);
   // An error in one timer stops no other.
   const clock = containTimers(options.clock, (error) =>
@@ -155,6 +153,20 @@ export async function runServer(options: ServerRun): Promise<number> {
   const code = await end.promise;
   control?.close();
   return code;
+}
+
+/** Opens the stream at the first line: its libraries would cost a start 9 ms. */
+function openErrorStream(isForPeople: boolean): (line: string) => void {
+  let stream: NodeJS.WriteStream | undefined;
+  const write = (line: string) => {
+    // The server outlives the reader of its log.
+    stream ??= process.stderr.on("error", () => {});
+    stream.write(line);
+  };
+  // A terminal that was closed meanwhile could not be opened any more.
+  if (isForPeople) write("");
+  // The first line takes a descriptor, also when clients have taken all others.
+  return (line) => (stream ? write(line) : withReserve(() => write(line)));
 }
 
 /** Lists what other processes reach at the control socket. */

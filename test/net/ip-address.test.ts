@@ -1,5 +1,6 @@
 // Tests IP addresses and networks: parsing, containment, and IANA's special blocks.
 import { expect, test } from "bun:test";
+import { isIP } from "node:net";
 import {
   findSpecialBlock,
   isLoopback,
@@ -20,6 +21,32 @@ test("an invalid address is refused", () => {
   for (const text of ["", "localhost", "192.0.2", "192.0.2.256", "fe80::1%eth0", "1::2::3"]) {
     expect(readAddress(text)).toBeNull();
   }
+});
+
+test("an address is what node:net takes for one without a zone", () => {
+  const parts = ["", "0", "1", "9", "00", "255", "256", "ffff", "Ab0", "g", "1.2.3.4", "01.2.3.4"];
+  const signs = [":", ":", ":", "::", ".", ".", "", " ", "%"];
+  const texts = ["::", ":", ":::", "::1", "1::", "1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7::"];
+  texts.push("1:2:3:4:5:6:1.2.3.4", "::1.2.3.4", "1.2.3.4", "1.2.3.4.", "1.2.3.4\n", "1::1.2.3.4");
+  let seed = 7;
+  const pick = (from: readonly string[]) => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+    return from[(seed >> 8) % from.length]!;
+  };
+  for (let length = 0; texts.length < 20_000; length = (length + 1) % 9) {
+    const random = Array.from({ length }, () => pick(parts) + pick(signs)).join("") + pick(parts);
+    // Whole addresses, one part of which is another.
+    const groups = Array.from({ length: 8 - (length % 2) }, () => pick(["0", "1", "ffff"]));
+    groups[length % groups.length] = pick(parts);
+    texts.push(random, groups.join(":"), groups.slice(0, 4).join("."));
+  }
+  const wrong = texts.filter((text) => {
+    const version = text.includes("%") ? 0 : isIP(text);
+    const bits = readAddress(text)?.bits ?? 0;
+    return bits !== { 0: 0, 4: 32, 6: 128 }[version];
+  });
+  expect(wrong).toEqual([]);
+  expect(new Set(texts.map((text) => isIP(text)))).toEqual(new Set([0, 4, 6]));
 });
 
 test("a network contains the addresses with its prefix, and one address is a network", () => {
