@@ -7,7 +7,7 @@ import { type App, buildApp, WRITER } from "../../src/app.ts";
 import type { DatabaseLocation } from "../../src/database/index.ts";
 import type { Ids } from "../../src/platform/ids.ts";
 import { createLog, type Log } from "../../src/platform/log.ts";
-import { readSettings } from "../../src/settings/index.ts";
+import { readSettings, type Settings } from "../../src/settings/index.ts";
 import type { Predecessor } from "../../src/takeover/index.ts";
 import { createManualClock, type ManualClock } from "./clock.ts";
 import { inlineCompute } from "./compute.ts";
@@ -132,6 +132,17 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   };
 }
 
+/** Settings by their text and environment: reading them takes as long as joining the modules. */
+const read = new Map<string, Settings>();
+
+function readOnce(text: string, env: Record<string, string>): Settings {
+  const key = JSON.stringify([text, env]);
+  const settings = read.get(key) ?? readSettings(text, "wadi.toml", env, { "server.port": 0 });
+  // A file that they name can have changed.
+  if (!text.includes("_file")) read.set(key, settings);
+  return settings;
+}
+
 interface Surroundings {
   place: DatabaseLocation;
   clock: ManualClock;
@@ -143,9 +154,8 @@ function buildTestApp(
   { settings = "", env = {}, ...options }: TestAppOptions,
   { place, clock, ids, log }: Surroundings,
 ): Promise<App> {
-  const flags = { "server.port": 0 };
   return buildApp({
-    settings: readSettings(settings, "wadi.toml", env, flags),
+    settings: readOnce(settings, env),
     ...{ place, clock, ids, log },
     version: "0.0.0-test",
     installation: options.installation ?? NO_INSTALLATION,
