@@ -19,6 +19,7 @@ import {
   openTestDatabase,
   type TestDatabase,
 } from "../support/database.ts";
+import { rootedTrialStore } from "../support/rooted-trials.ts";
 import { makeTrial, trialStore } from "../support/trial.ts";
 import { testEngine } from "./conformance.ts";
 
@@ -213,6 +214,31 @@ function testServers(server: string): void {
         ["trials.create", false],
       ]);
       for (const database of [writer, reader]) await database.close();
+    });
+
+    test("tell each other also of writes that come while others are gathered, or before their end", async () => {
+      const shared = { ...place, isShared: true };
+      const open = () => openTestDatabase(shared, true);
+      const [writer, other, reader] = [await open(), await open(), await open()];
+      const heard = new Set<string | null>();
+      reader.listen("trial", (id) => void heard.add(id));
+      const create = (database: TestDatabase, id: string) =>
+        database.bind(trialStore).createAll([makeTrial(id)]);
+      const ids = Array.from({ length: 20 }, () => crypto.randomUUID());
+      await Promise.all(ids.map((id) => create(writer, id)));
+      const last = crypto.randomUUID();
+      const writing = writer.bind(rootedTrialStore).add(last);
+      await writer.close();
+      await writing;
+      // Messages come in the order of their commits.
+      const markers = new Set<string>();
+      while (markers.isDisjointFrom(heard)) {
+        const marker = crypto.randomUUID();
+        markers.add(marker);
+        await create(other, marker);
+      }
+      expect([...ids, last].filter((id) => !heard.has(id))).toEqual([]);
+      for (const database of [other, reader]) await database.close();
     });
   });
 
