@@ -225,6 +225,38 @@ test("gateway.limits.rate keys of one account share a counter per route; a key w
   ]);
 });
 
+test("gateway.limits.rate where other processes count, their answer is waited for", async () => {
+  let isHandled = false;
+  const http = createTestServer(
+    (router) => {
+      router.get("/v1/things", describeRoute<never>(), () => {
+        isHandled = true;
+        return [200, {}];
+      });
+    },
+    { limiter: { take: () => Promise.reject(apiError("rate_limit_exceeded")) } },
+  );
+  expect((await http.ask("GET", "/v1/things")).status).toBe(429);
+  expect(isHandled).toBe(false);
+});
+
+test("a stream counts as in progress after its reply, and any other reply does not", async () => {
+  const open = new Set<Request>();
+  const http = createTestServer(
+    (router) => {
+      router.get("/v1/things", describeRoute<never>(), () => [200, {}]);
+      router.get("/v1/stream", describeRoute<never>(), () => new Response("data: 1\n\n"));
+    },
+    { callers: { add: (one) => open.add(one), delete: (one) => open.delete(one) } },
+  );
+  const counts: number[] = [];
+  for (const path of ["/v1/things", "/v1/stream"]) {
+    expect((await http.ask("GET", path)).status).toBe(200);
+    counts.push(open.size);
+  }
+  expect(counts).toEqual([0, 1]);
+});
+
 test("gateway.authentication.3 an internal header has the alias's prefix, in any case", async () => {
   const { ask } = createTestServer(
     (router) => router.get("/v1/things", describeRoute<never>(), () => [200, {}]),

@@ -117,12 +117,16 @@ onLinux("another certificate drops no request, and kept connections end with a r
 
 onLinux("a certificate that fails leaves the one before in force, and the log tells", async () => {
   const { server, lines } = open();
+  const kept = await openRaw(server.url);
   const nonsense = { cert: "nonsense", key: localCertificateKey };
   expect(server.changeCertificate(nonsense)).toBeFalse();
   expect(lines).toMatchObject([
     { level: "error", message: "http: another certificate failed, the one before stays" },
   ]);
   expect(await nameCertificate(server.url)).toBe("localhost");
+  // Its connections are not closed.
+  kept.write(GET);
+  expect((await kept.read())!.headers.connection).not.toBe("close");
   server.changeCertificate(SECOND);
   expect(await nameCertificate(server.url)).toBe(certificateName);
   await server.stop(0);
@@ -137,4 +141,15 @@ onLinux("the operators' own address has the same certificate", async () => {
   expect(await nameCertificate(url)).toBe(certificateName);
   expect((await fetch(`${url}/v1/name`, ASK)).status).toBe(404);
   await server.stop(0);
+});
+
+onLinux("a certificate that waits does not open the address again after a stop", async () => {
+  const { server, clock, lines } = open();
+  const { url } = server;
+  expect(server.changeCertificate(SECOND)).toBeTrue();
+  expect(server.changeCertificate(FIRST)).toBeFalse();
+  await server.stop(0);
+  await clock.advance(70_000);
+  await expect(nameCertificate(url)).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  expect(lines.filter(({ level }) => level !== "info")).toEqual([]);
 });
