@@ -1,6 +1,12 @@
 // Tests the parser of server-sent events with every line end and every split.
 import { describe, expect, test } from "bun:test";
-import { SseParser } from "../../../../src/models/providers/openai/stream.ts";
+import type { Completion } from "../../../../src/models/index.ts";
+import {
+  SseParser,
+  type StreamContext,
+  StreamReader,
+} from "../../../../src/models/providers/openai/stream.ts";
+import { createAsk } from "../../../support/ask.ts";
 
 const encoder = new TextEncoder();
 
@@ -15,6 +21,7 @@ function read(pieces: Iterable<Uint8Array>): string[] {
 const STREAMS: [title: string, text: string, events: string[]][] = [
   ["line feeds", "data: a\n\ndata: b\n\n", ["a", "b"]],
   ["carriage returns and line feeds", "data: a\r\n\r\ndata: b\r\n\r\n", ["a", "b"]],
+  ["lines of one event", "data: a\r\ndata: b\r\n\r\n", ["a\nb"]],
   ["carriage returns alone", "data: a\r\rdata: b\r\r", ["a", "b"]],
   ["mixed line ends", "data: a\r\n\ndata: b\r\r\ndata: c\n\r\n", ["a", "b", "c"]],
   ["no blank line at the end", "data: a\n\ndata: b", ["a", "b"]],
@@ -60,4 +67,38 @@ test("invalid UTF-8 does not stop the stream", () => {
   expect(read([Uint8Array.of(...encoder.encode("data: a"), 0xff, 0x0a, 0x0a)])).toEqual([
     "a\ufffd",
   ]);
+});
+
+test("a caller that holds back one chunk after the other gets each after the one before", async () => {
+  const heard: string[] = [];
+  const reads: (() => void)[] = [];
+  const done = Promise.withResolvers<Completion>();
+  const context = {
+    request: { ...createAsk("Hello"), stream: true },
+    onChunk(chunk: { text: string }) {
+      heard.push(chunk.text);
+      return new Promise<void>((resolve) => reads.push(resolve));
+    },
+    timeouts: { allow() {}, hold() {}, release() {} },
+    exchange: { pause() {}, resume() {} },
+    ...{ finish: done.resolve, settle: done.resolve, fail: done.reject },
+  } as unknown as StreamContext;
+  const reader = new StreamReader({ header: () => null } as never, context);
+  const say = (content: string) => {
+    const delta = { choices: [{ index: 0, delta: { content } }] };
+    reader.take(Buffer.from(`data: ${JSON.stringify(delta)}\n\n`));
+  };
+  for (const text of ["a", "b"]) say(text);
+  const readNext = async () => {
+    reads.shift()!();
+    for (let turn = 0; turn < 9; turn++) await null;
+  };
+  await readNext();
+  say("c");
+  expect(heard).toEqual(["a", "b"]);
+  await readNext();
+  expect(heard).toEqual(["a", "b", "c"]);
+  await readNext();
+  reader.take(Buffer.from("data: [DONE]\n\n"));
+  expect(await done.promise).toMatchObject({ ok: true, finishReason: "stop" });
 });
