@@ -49,9 +49,14 @@ interface Use {
   fail(failure: Error): void;
 }
 
+/** A commit that no standby confirms holds its locks: nothing else goes on behind it. */
+const IS_UNCONFIRMED = "wait_event = 'SyncRep' AND state_change < now() - INTERVAL '1 second'";
+const OWN_PROCESSES = "FROM pg_stat_activity WHERE datname = current_database()";
 /** The server's processes, and since when those that wait for a statement do. */
-const PROCESSES = `SELECT pid, CASE WHEN state = 'idle' THEN state_change::text END AS idle_since
-  FROM pg_stat_activity WHERE datname = current_database()`;
+const PROCESSES = `SELECT pid, CASE WHEN state = 'idle' THEN state_change::text END AS idle_since,
+  ${IS_UNCONFIRMED} AS is_unconfirmed ${OWN_PROCESSES}`;
+const TAKES_WRITES = `SELECT 1 WHERE NOT pg_is_in_recovery()
+  AND NOT EXISTS (SELECT 1 ${OWN_PROCESSES} AND ${IS_UNCONFIRMED})`;
 
 export interface ConnectionsOptions {
   url: string;
@@ -183,7 +188,7 @@ export class PostgresConnections {
     const now = this.#options.clock.monotonic();
     const old = [...this.#uses].filter(({ startedAt }) => now - startedAt >= LOOK_AFTER_MS);
     const rows = await this.#ask(PROCESSES);
-    if (!rows) return this.#fallSilent();
+    if (!rows || rows.some((row) => row.is_unconfirmed)) return this.#fallSilent();
     const processes = new Map(rows.map((row) => [row.pid, row.idle_since as string | null]));
     for (const use of old) {
       // Without one it waits for others, which are looked after themselves.
@@ -249,7 +254,7 @@ export class PostgresConnections {
     for (let isThere = false; !isThere; ) {
       // One connection at a time: a server that was frozen begins with all that it has missed.
       const pool = openPool(this.#options.url, 1);
-      isThere = (await this.#ask("SELECT 1 WHERE NOT pg_is_in_recovery()", pool))?.length === 1;
+      isThere = (await this.#ask(TAKES_WRITES, pool))?.length === 1;
       pool.close({ timeout: 0 }).catch(() => {});
       if (this.#isClosed) return;
       if (!isThere) await wait(this.#options.clock, RETRY_EVERY_MS);

@@ -208,6 +208,29 @@ function testSilence(server: string): void {
     await standby.release();
   });
 
+  test("a leader whose commits no standby confirms is as good as away, until one does", async () => {
+    const standby = await openStandby(server);
+    await connections.close();
+    const onOpen = (pool: SQL) => void pools.push(pool);
+    connections = new PostgresConnections({ url: standby.url, connectionsMax: 2, clock, onOpen });
+    const commit = failureOf(ask("SELECT pg_sleep(600)"));
+    await standby.confirm(false);
+    await clock.advance(1_500);
+    expect(await passUntilOver(commit, 0)).toMatchObject(SILENT);
+    // The server answers every attempt in its own time.
+    const pass = async (isConfirmed: boolean) => {
+      await standby.confirm(isConfirmed);
+      await clock.advance(10);
+    };
+    for (let passed = 0; passed < 100; passed++) await pass(false);
+    expect(await failureOf(ask())).toMatchObject(SILENT);
+    do await pass(true);
+    while ((await ask().catch(() => null)) === null);
+    expect(pools).toHaveLength(3);
+    await connections.close();
+    await standby.release();
+  });
+
   test("the lock of a server is not taken at a standby, and its session is ended", async () => {
     const standby = await openStandby(server);
     await standby.demote();
@@ -254,14 +277,22 @@ async function openStandby(server: string) {
   const say = (isStandby: boolean) =>
     sql.unsafe(`CREATE OR REPLACE FUNCTION said.pg_is_in_recovery() RETURNS BOOLEAN
       LANGUAGE sql AS 'SELECT ${isStandby}'`);
+  /** What the server says of its processes: a commit of each waits for a standby, or none. */
+  const confirm = (isConfirmed: boolean) =>
+    sql.unsafe(`CREATE OR REPLACE VIEW said.pg_stat_activity AS SELECT datname, pid, state,
+      state_change - INTERVAL '1 minute' AS state_change,
+      CASE WHEN ${isConfirmed} THEN wait_event ELSE 'SyncRep' END AS wait_event
+      FROM pg_catalog.pg_stat_activity`);
   await sql.unsafe("CREATE SCHEMA said");
   await say(false);
+  await confirm(true);
   const name = new URL(url).pathname.slice(1);
   await sql.unsafe(`ALTER DATABASE ${name} SET search_path = said, pg_catalog, public`);
   return {
     url,
     demote: () => say(true),
     promote: () => say(false),
+    confirm,
     async release() {
       await sql.close({ timeout: 0 });
       await dropDatabase(server, url);
