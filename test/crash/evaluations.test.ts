@@ -3,7 +3,8 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { dumpDatabase, startProgram } from "../support/crash.ts";
+import { startProgram } from "../support/crash.ts";
+import { dumpDatabase } from "../support/database-dump.ts";
 
 const data = mkdtempSync(join(tmpdir(), "wadi-crash-evaluations-"));
 afterAll(() => rmSync(data, { recursive: true, force: true }));

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hashSecret } from "../../src/access/credentials.ts";
 import { runLine } from "../support/command-session.ts";
-import { dumpDatabase, runProgram, startProgram } from "../support/crash.ts";
+import { runProgram, startProgram } from "../support/crash.ts";
+import { dumpDatabase } from "../support/database-dump.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -1,7 +1,8 @@
 // A serving process is killed at any moment: every key that it acknowledged is found afterwards.
 import { afterAll, expect, test } from "bun:test";
-import { dumpDatabase, start } from "../support/crash.ts";
+import { start } from "../support/crash.ts";
 import { openFiles } from "../support/database.ts";
+import { dumpDatabase } from "../support/database-dump.ts";
 import { countRounds } from "../support/rounds.ts";
 
 const SCRIPT = new URL("../support/crash-serve.ts", import.meta.url).pathname;

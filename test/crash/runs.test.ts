@@ -7,7 +7,8 @@ import { copyData } from "../../scripts/prove/data-copy.ts";
 import { checkRuns } from "../../scripts/prove/run-check.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { processStore } from "../../src/cluster/store.ts";
-import { dumpDatabase, type Program, startProgram } from "../support/crash.ts";
+import { type Program, startProgram } from "../support/crash.ts";
+import { dumpDatabase } from "../support/database-dump.ts";
 import { chooseCases } from "../support/rounds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-runs-"));

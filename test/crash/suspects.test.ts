@@ -4,7 +4,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkRuns } from "../../scripts/prove/run-check.ts";
-import { dumpDatabase, startProgram } from "../support/crash.ts";
+import { startProgram } from "../support/crash.ts";
+import { dumpDatabase } from "../support/database-dump.ts";
 import { chooseCases, countRounds } from "../support/rounds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-suspects-"));
