@@ -107,6 +107,17 @@ test("a run's time is divided into queued, worked and waited", () => {
   expect(measure({ finished_at: 500, worked_ms: 9 }, 400)).toEqual([400, 0, 0]);
 });
 
+test("a running run is shown as waiting only until its newest step, and at work since then", async () => {
+  await using front = await startRuns();
+  const run = await front.begin();
+  const epoch = await front.claim();
+  await front.clock.advance(5_000);
+  await front.store.note(front.record(run, epoch, { steps: makeSteps(2) }));
+  await front.clock.advance(2_000);
+  const shown = await runOperations.show.run(front.app.admin, { id: run.id }, ACTOR);
+  expect(shown).toMatchObject({ queued_ms: 0, worked_ms: 2_000, waited_ms: 5_000 });
+});
+
 test("runs of the same moment are listed by their ids, also of several accounts", async () => {
   await using front = await startRuns();
   const key = "svc_sk_test-other";

@@ -124,6 +124,13 @@ test("a stream is one span that ends with its last frame, and has its whole text
   ]);
 });
 
+test("the spans of a stream hold no text of it without `content`", async () => {
+  const { upstream, chat, untilSpans } = await open();
+  upstream.script = () => answerText("Hello back");
+  expect((await chat({ stream: true })).status).toBe(201);
+  expect(JSON.stringify(await untilSpans(2))).not.toContain("Hello");
+});
+
 test("a refused chat is a span without attempts", async () => {
   const { app, chat, untilSpans } = await open();
   expect((await app.chat("Hello", { temperature: 9 })).status).toBe(400);

@@ -251,6 +251,13 @@ describe("a refusal names the field", () => {
   });
 });
 
+test("metadata may have a name of 64 characters and a text of 512", async () => {
+  const metadata = { ["a".repeat(64)]: "x".repeat(512) };
+  expect(await readResponse(await front.respond({ input: "Hello", metadata }))).toMatchObject({
+    metadata,
+  });
+});
+
 test("metadata may have 16 fields", async () => {
   const metadata = Object.fromEntries(Array.from({ length: 16 }, (_, n) => [`n${n}`, ""]));
   expect(await readResponse(await front.respond({ input: "Hello", metadata }))).toMatchObject({

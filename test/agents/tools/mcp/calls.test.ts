@@ -86,6 +86,17 @@ describe.each(REVISIONS)("with a server of revision %s", (_, open) => {
     expect(run).toMatchObject({ status: "succeeded", external_content: true });
   });
 
+  test("the source of its content is told by the server's address without the query, which may hold a secret", async () => {
+    using peer = open({ tools: [ECHO] });
+    const name = `s${++servers}_echo`;
+    await addServer(app, `${peer.url}?token=secret-1`, { name: `s${servers}` });
+    await setRisk(app, name, "read");
+    const { run } = await runOnce(app, await makeAgent(app, [name]), name);
+    const { data } = await readJson(await app.get(`/v1/runs/${run.id}/steps`));
+    const told = data.find((step: Json) => step.data.event === "external_content");
+    expect(told.data.detail.url).toBe(peer.url);
+  });
+
   test("images, sounds and bytes are named by type and size, resources by their text", async () => {
     const call = () => ({
       content: [
