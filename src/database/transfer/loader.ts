@@ -159,12 +159,15 @@ function createSteps(runner: MigrationRunner, tx: Tx) {
       await migrate(applied, runner);
       const tables = await describeTables(applied);
       // Migrations write first rows, which the loaded ones replace.
-      for (const { name } of tables.toReversed()) await run(`DELETE FROM ${name}`);
+      const deletions = tables.map(({ name }) => `DELETE FROM ${name}`);
+      // Together, since PostgreSQL answers each text by itself.
+      await run(deletions.toReversed().join("; "));
       return tables;
     },
     bringForward: () => migrate(migrations, runner),
     async drop() {
-      for (const name of await listOwnNames()) await run(`DROP TABLE IF EXISTS ${name}`);
+      const names = await listOwnNames();
+      await run(names.map((name) => `DROP TABLE IF EXISTS ${name}`).join("; "));
     },
   };
 }
