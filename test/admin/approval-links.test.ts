@@ -436,6 +436,7 @@ describe("the making of a link", () => {
     expect(opening).toMatchObject({
       ...{ actor: "noura", via: "approval link", operation: "approvals link sign-in" },
       ...{ target: made.id, outcome: "done", state_after: { address: "nowhere" } },
+      state_before: { id: made.id, address: "", used_at: null },
     });
     expect(JSON.stringify([making, opening])).not.toMatch(/wadi_appro|_hash/);
   });

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { listHints } from "../../src/admin/index.ts";
-import { readSettings } from "../../src/settings/index.ts";
+import { readExpiry, readSettings } from "../../src/settings/index.ts";
 import { localCertificate, localCertificateKey } from "../support/certificate.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "wadi-hints-"));
@@ -85,6 +85,13 @@ test("with a certificate nothing travels unencrypted, and its end is announced a
   expect(listAt("2125-12-26")).toEqual([
     "the certificate of server.tls expires on 2126-01-01: renew it, and send SIGHUP",
   ]);
+  const week = 7 * 86_400_000;
+  const end = readExpiry(settings.server.certificate!);
+  const listBefore = (ms: number) => listAt(new Date(end - ms).toISOString());
+  expect(listBefore(week)).toEqual([]);
+  expect(listBefore(week - 1)).toHaveLength(1);
+  expect(listBefore(0)[0]).toContain("expires on");
+  expect(listBefore(-1)[0]).toContain("expired on");
   expect(listAt("2126-01-02")).toEqual([
     "the certificate of server.tls expired on 2126-01-01: renew it, and send SIGHUP",
   ]);

@@ -193,7 +193,8 @@ describe("a rotated key", () => {
     }
     const unknown = "00000000-0000-4000-8000-000000000000";
     await expect(keys.rotate(unknown, DAY_MS)).rejects.toThrow(`there is no key "${unknown}"`);
-    await expect(keys.rotate(unknown, 36_501 * DAY_MS)).rejects.toThrow("36500 days");
+    await expect(keys.rotate(unknown, 36_500 * DAY_MS + 1)).rejects.toThrow("36500 days");
+    await expect(keys.rotate(unknown, 36_500 * DAY_MS)).rejects.toThrow("there is no key");
     const { secret } = await keys.create(keyRequest());
     const problem = await keys.rotate(secret, DAY_MS).catch((failure) => failure);
     expect(problem).toBeInstanceOf(AdminError);

@@ -132,9 +132,15 @@ describe("limits of an account", () => {
     await expect(limitAccount({ tokens_day: 1e15 + 1 })).rejects.toThrow(
       "from 0 to 1000000000000000",
     );
-    await expect(limitAccount({ cost_day: "1000000001" })).rejects.toThrow(
-      "`cost_day` must be an amount below 1000000000.00",
-    );
+    for (const cost_day of ["1000000000", "0.0000001", "01", "1.", "-1", ""]) {
+      await expect(limitAccount({ cost_day })).rejects.toThrow(
+        "`cost_day` must be an amount below 1000000000.00",
+      );
+    }
+    for (const cost_day of ["999999999.999999", "0.000001", "0.000000"]) {
+      const limits = [{ name: "cost_day", maximum: cost_day }];
+      expect(await limitAccount({ cost_day })).toMatchObject({ limits });
+    }
   });
 });
 

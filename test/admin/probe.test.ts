@@ -39,6 +39,7 @@ test.each([
   "ftp://host/v1",
   "http://me:word@host/v1",
   "http://me@host/v1",
+  "http://:word@host/v1",
   "host/v1?key=secret",
   "host/v1#part",
   'host/"v1',
@@ -82,6 +83,7 @@ test("a small window leaves room for a reply without a requested length", async 
 });
 
 test.each([
+  [1, "1"],
   [1_024, "512"],
   [1_025, null],
 ])("a window of %i tokens gets %p as length of a reply", async (max_model_len, length) => {
@@ -203,7 +205,12 @@ describe("an address", () => {
 
 test("an id is chosen, or made from the last word of the name", async () => {
   expect((await probe(vllm(), { id: "q" })).block).toContain('id = "q"\n');
-  await expect(probe(vllm(), { id: "-q" })).rejects.toThrow("an id is 1 to 128");
+  const longest = "q".repeat(128);
+  expect((await probe(vllm(), { id: longest })).id).toBe(longest);
+  for (const id of ["-q", "", `${longest}q`]) {
+    await expect(probe(vllm(), { id })).rejects.toThrow("an id is 1 to 128");
+  }
+  expect(nameModel(`${longest}q`)).toBe(longest);
   expect(
     [
       "Qwen/Qwen3-32B",

@@ -39,7 +39,7 @@ test("a search by account, key, status class, status, time and duration", async 
   await write(
     makeEntry("1", { account_id, key_id, at: NOON - 7_200_000 }),
     makeEntry("2", { status: 503, code: "model_offline" }),
-    makeEntry("3", { status: 504, code: "upstream_timeout", duration_ms: 2_001 }),
+    makeEntry("3", { status: 599, code: "upstream_timeout", duration_ms: 2_001 }),
     makeEntry("4", { run_id: "r-1" }),
   );
   expect(await find({ account: "acme" })).toEqual(["1"]);
@@ -61,6 +61,8 @@ test("what is mistyped is refused with a sentence", async () => {
   await expect(fixture.admin.requests.explain("none")).rejects.toThrow(
     'there is no request "none": see `wadi requests list`',
   );
+  const long = fixture.admin.requests.explain("n".repeat(4_096));
+  await expect(long).rejects.toThrow(/^there is no request "n{1,200}…": see/);
 });
 
 test("a request is explained by its own id or its row's, the newest first", async () => {

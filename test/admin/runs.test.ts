@@ -4,6 +4,7 @@ import type { Account } from "../../src/access/index.ts";
 import { walkAccounts } from "../../src/admin/accounts.ts";
 import { AdminError } from "../../src/admin/index.ts";
 import { runOperations } from "../../src/admin/operations/runs.ts";
+import { createRunView } from "../../src/admin/run-view.ts";
 import type { RunListOptions } from "../../src/admin/runs.ts";
 import { measureRun } from "../../src/agents/index.ts";
 import { makeSteps, startRuns } from "../spec/agents/runs-front.ts";
@@ -180,10 +181,11 @@ test("a step's times are those of its call, and of an older one those of its wri
   const iso = (ms: number) => new Date(ms).toISOString();
   const steps = await runOperations.listSteps.run(front.app.admin, { id: run.id }, ACTOR);
   const { started_at: _1, ended_at: _2, ...measured } = execution;
+  const unknown = { waited_ms: null, first_token_ms: null, replica: null, attempts: null };
   expect(steps).toMatchObject([
     { seq: 1, ...measured, started_at: iso(at - 900), ended_at: iso(at - 100) },
-    { seq: 2, started_at: iso(at - 700), ended_at: iso(at), first_token_ms: null, replica: null },
-    { seq: 3, started_at: null, ended_at: null },
+    { seq: 2, started_at: iso(at - 700), ended_at: iso(at), ...unknown },
+    { seq: 3, started_at: null, ended_at: null, ...unknown },
   ]);
   // Keys read the step without it.
   const listed = await front.read(`/v1/runs/${run.id}/steps`);
@@ -198,4 +200,75 @@ test("a step's times are those of its call, and of an older one those of its wri
   ]);
   const shown = await runOperations.show.run(front.app.admin, { id: run.id }, ACTOR);
   expect(shown).toMatchObject({ account: "dev", agent_name: front.agent.name, model: "stub-1" });
+});
+
+const REPLY = {
+  ...{ content: "Done.", tool_calls: [], finish_reason: "stop", model: "stub-1" },
+  ...{ usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }, cost: null },
+  duration_ms: 700,
+};
+const REPLIED = [{ id: "s-1", round: 1, kind: "assistant" as const, data: REPLY }];
+
+test("a round shows 65,536 characters of a text, 1,048,576 of all, and the length of each", async () => {
+  const more = `[[models]]
+id = "large"
+self_hosted = true
+capabilities = ["tools"]
+context_window = 10_000_000
+upstream = { kind = "stub" }
+`;
+  await using front = await startRuns({ more });
+  const { runs } = front.app.admin;
+  const agent = await front.createAgent({ model: "large" });
+  const long = "a".repeat(65_536);
+  const message = { content: null, tool_calls: null, tool_call_id: null, external: false };
+  const tool_calls = [{ id: "c-1", name: "calculator", arguments: `{"a":"${long}"}` }];
+  const said = [
+    { content: `${long.slice(1)}\u{1f600}`, role: "assistant" as const, tool_calls },
+    { content: long, role: "tool" as const, tool_call_id: "c-1" },
+    ...Array.from({ length: 13 }, () => ({ content: `${long}!`, role: "assistant" as const })),
+  ].map((fields, n) => ({ ...message, ...fields, id: `m-${n}` }));
+  const first = await front.begin({}, agent);
+  await front.finish(first, "succeeded", { messages: said });
+  const asked = { thread_id: first.thread_id, input: { message: "Whole?" } };
+  const run = await front.begin(asked, agent);
+  await front.finish(run, "succeeded", {
+    steps: REPLIED,
+    messages: [{ ...message, id: "m-last", role: "assistant", content: "Done." }],
+  });
+  const { messages } = await runs.readRound(run.id, 1);
+  const spoken = messages.map(({ content, characters }) => [content.length, characters]);
+  const calls = messages.flatMap((one) => one.tool_calls.map((call) => call.arguments.length));
+  const [system, hello] = ["You are brief.".length, "Hello".length];
+  const cut = [65_536, 65_537];
+  expect(spoken).toEqual([
+    ...[[system, system], [hello, hello], cut, [65_536, 65_536]],
+    ...Array.from({ length: 12 }, () => cut),
+    ...[
+      [65_536 - system - hello, 65_537],
+      [0, "Whole?".length],
+    ],
+  ]);
+  expect(calls).toEqual([65_536]);
+  expect(spoken.reduce((sum, [shown]) => sum + shown!, calls[0]!)).toBe(1_048_576);
+  // The cut falls into a pair of surrogates.
+  expect(messages[2]!.content.at(-1)).toBe("\ufffd");
+});
+
+test("a run tells what its model writes only while it runs", async () => {
+  await using front = await startRuns();
+  const begun = await front.begin();
+  const epoch = await front.claim();
+  const { admin, access, database } = front.app;
+  const live = { round: 1, text: "He", tool_calls: [] };
+  const settings = { models: [] };
+  const deps = { database, access, settings, clock: front.clock, readLive: async () => live };
+  const directory = { names: async () => new Map([[front.account_id, "dev"]]) };
+  const view = createRunView(deps as never, directory as never);
+  expect(await view.describe(await admin.runs.require(begun.id))).toMatchObject({
+    ...{ account: "dev", agent_name: "Clerk", live },
+  });
+  const ending = { status: "succeeded" as const, error: null, event_id: "e-1", fresh: [] };
+  await front.store.finish(front.record(begun, epoch), ending);
+  expect(await view.describe(await admin.runs.require(begun.id))).toMatchObject({ live: null });
 });

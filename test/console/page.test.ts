@@ -33,9 +33,17 @@ describe("the page of the console", () => {
     expect(policy).toContain(`script-src ${hash(script)} ${hashes.join(" ")}`);
     for (const one of hashes) expect(script).toContain(one.replaceAll("'", ""));
     expect(policy).toContain(`style-src ${hash(style)}`);
-    for (const rule of ["default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"]) {
+    const none = ["default-src", "base-uri", "form-action", "frame-ancestors"];
+    for (const rule of [
+      "connect-src 'self'",
+      "img-src data:",
+      ...none.map((of) => `${of} 'none'`),
+    ]) {
       expect(policy).toContain(rule);
     }
+    // An address of the console may hold the ids of objects.
+    expect(reply.headers.get("referrer-policy")).toBe("no-referrer");
+    expect(reply.headers.get("x-content-type-options")).toBe("nosniff");
     // Its only script is the one that the policy names; an attribute would be blocked.
     expect(html.match(/<script/g)).toHaveLength(1);
     expect(html.replace(script, "")).not.toMatch(/ (?:style|on\w+)=/);
@@ -58,6 +66,7 @@ describe("the page of the console", () => {
     expect(rest.reduce((sum, size) => sum + size, first!)).toBeLessThan(ALL_BYTES);
     const etag = plain.headers.get("etag")!;
     expect((await get("/console/", { "if-none-match": etag })).status).toBe(304);
+    expect((await get("/console/", { "if-none-match": '"older"' })).status).toBe(200);
     const start = await get("/console");
     expect([start.status, start.headers.get("location")]).toEqual([308, "/console/"]);
     await stop();

@@ -46,8 +46,11 @@ test("a status tells whether the same is sent again", async () => {
   for (const status of [429, 502, 503, 504]) {
     expect(await answer(status)).toEqual({ kind: "later", reason: `status ${status}` });
   }
-  for (const status of [302, 400, 401, 500]) {
+  for (const status of [199, 300, 302, 400, 401, 500]) {
     expect(await answer(status)).toEqual({ kind: "refused", reason: `status ${status}` });
+  }
+  for (const status of [200, 202, 299]) {
+    expect(await answer(status)).toEqual({ kind: "taken", rejected: 0 });
   }
 });
 

@@ -173,6 +173,23 @@ test("what the collector refuses is dropped with a count, and the next spans are
   expect(lines).toMatchObject([{ level: "warn", reason: "status 400" }]);
 });
 
+test("refusals are told once a minute, and no more spans are counted than were sent", async () => {
+  for (const [pause, told] of [
+    [58_999, 1],
+    [59_000, 2],
+  ] as const) {
+    const refused: Sent = { kind: "taken", rejected: 9 };
+    const { clock, lines, take, count } = open(refused, refused);
+    take(1, 1);
+    await clock.advance(1_000);
+    await clock.advance(pause);
+    take(2, 2);
+    await clock.advance(1_000);
+    expect(lines).toHaveLength(told);
+    expect(await count()).toEqual({ waiting: 0, exported: 0, full: 0, refused: 2 });
+  }
+});
+
 test("a span that ends before its begin, after the clock was set back, takes no time", () => {
   const resource = writeResource({ "service.name": "wadi" }, "1");
   const text = writeSpans(resource, [{ ...makeSpan(1), endedAt: 999 }]);

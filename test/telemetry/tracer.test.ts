@@ -33,6 +33,15 @@ test("about the given share is recorded, and all processes agree on a trace", ()
   }
 });
 
+test("a trace at the border of the share is not recorded, and a share of 0 records none", () => {
+  const [below, border] = [
+    "0".repeat(19) + "7".padEnd(13, "f"),
+    "0".repeat(19) + "8".padEnd(13, "0"),
+  ];
+  expect([below, border].map((id) => open(0.5).tracer.isSampled(id))).toEqual([true, false]);
+  expect(open(0).tracer.isSampled("0".repeat(32))).toBe(false);
+});
+
 test("a trace that its caller does not record is not recorded", () => {
   const { tracer } = open(1);
   const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
@@ -49,4 +58,16 @@ test("times follow the wall clock when it is set, with fractions of the monotoni
   expect(tracer.now() - before).toBeCloseTo(0.25, 3);
   clock.shiftWall(60_000);
   expect(tracer.now() - before).toBeCloseTo(60_000, -1);
+});
+
+test("a wall clock that is off by 10 ms was not set, and by more it was", () => {
+  for (const [shift, seen] of [
+    [10, 0],
+    [11, 11],
+  ] as const) {
+    const { clock, tracer } = open(1);
+    const before = tracer.now();
+    clock.shiftWall(shift);
+    expect(tracer.now() - before).toBe(seen);
+  }
 });

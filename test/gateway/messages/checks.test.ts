@@ -95,6 +95,18 @@ urls = ["${upstream.url}"]
     });
   });
 
+  test.each(["A===", "AA=A", ""])("an image may not be %p, which is no base64", async (data) => {
+    const source = { type: "base64", media_type: "image/png", data };
+    const messages = [{ role: "user", content: [{ type: "image", source }] }];
+    const [status, error] = await readError(await ask({ model: "able", messages }));
+    expect([status, error]).toMatchObject([400, { param: "messages.0.content.0.source.data" }]);
+  });
+
+  test("thinking is ignored where the key may ask for it, and the model cannot", async () => {
+    const reply = await ask({ model: "able", thinking: { type: "enabled", budget_tokens: 1_024 } });
+    expect([reply.status, reply.headers.get("x-wadi-ignored")]).toEqual([200, "thinking"]);
+  });
+
   test("`metadata.user_id` and `top_k` are not sent to the model", async () => {
     await ask({ metadata: { user_id: "someone" }, top_k: 5 });
     expect(JSON.stringify(last())).not.toMatch(/someone|top_k/);

@@ -128,6 +128,7 @@ describe("POST /v1/messages", () => {
     [{ tools: [TOOL], tool_choice: { type: "tool", name: "x" } }, "tool_choice", /not in `tools`/],
     [{ stop_sequences: ["a", "b", "c", "d", "e"] }, "stop_sequences", /at most 4/],
     [{ stop_sequences: [""] }, "stop_sequences.0", /1 to 256/],
+    [{ max_tokens: 0 }, "max_tokens", /1/],
     [{ temperature: 3 }, "temperature", /0 to 2/],
     [{ top_p: 2 }, "top_p", /0 to 1/],
     [{ metadata: { user_id: "x".repeat(257) } }, "metadata.user_id", /256/],

@@ -47,6 +47,10 @@ describe("a response", () => {
     expect(response.id).toMatch(/^resp_\w{24}$/);
     const now = Math.floor(front.clock.now() / 1000);
     expect([response.created_at, response.completed_at]).toEqual([now, now]);
+    await front.clock.advance(1_999 - (front.clock.now() % 1_000));
+    const late = await readResponse(await front.respond({ input: "Hello" }));
+    expect(front.clock.now() % 1_000).toBe(999);
+    expect([late.created_at, late.completed_at]).toEqual([now + 1, now + 1]);
   });
 
   test("holds each call as an item behind the text", async () => {

@@ -197,7 +197,6 @@ describe("a refusal names the field", () => {
   const named = { type: "function", name: "now" };
   const CASES: [field: string, body: object][] = [
     ["input", {}],
-    ["input", { input: [] }],
     ["input", { input: [{ type: "reasoning", summary: [] }] }],
     ["input.0.role", { input: [{ role: "tool", content: "x" }] }],
     ["input.0.role", { input: [{ type: "message", role: "critic", content: "x" }] }],
@@ -212,20 +211,9 @@ describe("a refusal names the field", () => {
     ["tools.0.name", { ...hello, tools: [{ type: "function" }] }],
     ["tool_choice", { ...hello, tools: [WEATHER], tool_choice: named }],
     ["tool_choice", { ...hello, tool_choice: "required" }],
-    ["temperature", { ...hello, temperature: 3 }],
-    ["top_p", { ...hello, top_p: 2 }],
-    ["max_output_tokens", { ...hello, max_output_tokens: 0 }],
     ["text.format.name", { ...hello, text: { format: { type: "json_schema", schema: {} } } }],
     ["reasoning.effort", { ...hello, reasoning: { effort: "endless" } }],
-    ["user", { ...hello, user: "u".repeat(257) }],
-    ["safety_identifier", { ...hello, safety_identifier: "u".repeat(257) }],
-    ["metadata", { ...hello, metadata: { a: "x".repeat(513) } }],
     ["metadata", { ...hello, metadata: { a: 1 } }],
-    ["metadata", { ...hello, metadata: { ["a".repeat(65)]: "x" } }],
-    [
-      "metadata",
-      { ...hello, metadata: Object.fromEntries([...Array(17).keys()].map((n) => [n, ""])) },
-    ],
     ["background", { ...hello, background: true }],
     ["previous_response_id", { ...hello, previous_response_id: "resp_1" }],
     ["conversation", { ...hello, conversation: { id: "conv_1" } }],
@@ -251,17 +239,51 @@ describe("a refusal names the field", () => {
   });
 });
 
-test("metadata may have a name of 64 characters and a text of 512", async () => {
-  const metadata = { ["a".repeat(64)]: "x".repeat(512) };
-  expect(await readResponse(await front.respond({ input: "Hello", metadata }))).toMatchObject({
-    metadata,
-  });
-});
-
-test("metadata may have 16 fields", async () => {
-  const metadata = Object.fromEntries(Array.from({ length: 16 }, (_, n) => [`n${n}`, ""]));
-  expect(await readResponse(await front.respond({ input: "Hello", metadata }))).toMatchObject({
-    metadata,
+describe("a bound that is reached exactly is kept, and one more is refused", () => {
+  const metadata = (count: number, name: number, value: number) => {
+    const pairs = Array.from({ length: count }, (_, n) => [`${n}`.padEnd(name, "n"), "v"]);
+    return {
+      metadata: { ...Object.fromEntries(pairs), ["0".padEnd(name, "n")]: "v".repeat(value) },
+    };
+  };
+  const form = (name: number) => {
+    return { text: { format: { type: "json_schema", name: "n".repeat(name), schema: {} } } };
+  };
+  const chosen = { type: "function", name: WEATHER.name };
+  const allowed = (count: number) => {
+    const tools = Array(count).fill(chosen);
+    return { tools: [WEATHER], tool_choice: { type: "allowed_tools", tools } };
+  };
+  const number = (name: string, kept: number, refused: number) => {
+    return [name, { [name]: kept }, { [name]: refused }] as const;
+  };
+  test.each([
+    ["metadata", metadata(16, 1, 1), metadata(17, 1, 1)],
+    ["metadata", metadata(1, 64, 1), metadata(1, 65, 1)],
+    ["metadata", metadata(1, 1, 512), metadata(1, 1, 513)],
+    ["text.format.name", form(64), form(65)],
+    ["tool_choice.tools", allowed(128), allowed(129)],
+    ["tool_choice.tools", allowed(1), allowed(0)],
+    ["input", { input: [user("Hello")] }, { input: [] }],
+    ["user", { user: "u".repeat(256) }, { user: "u".repeat(257) }],
+    [
+      "safety_identifier",
+      { safety_identifier: "u".repeat(256) },
+      { safety_identifier: "u".repeat(257) },
+    ],
+    number("temperature", 0, -0.01),
+    number("temperature", 2, 2.01),
+    number("top_p", 0, -0.01),
+    number("top_p", 1, 1.01),
+    number("presence_penalty", -2, -2.01),
+    number("presence_penalty", 2, 2.01),
+    number("frequency_penalty", -2, -2.01),
+    number("frequency_penalty", 2, 2.01),
+    number("max_output_tokens", 1, 0),
+  ] as const)("%s %#", async (field, kept, over) => {
+    await readResponse(await front.respond({ input: "Hello", ...kept }));
+    const refusal = await readError(await front.respond({ input: "Hello", ...over }));
+    expect(refusal).toEqual([400, "invalid_request", field]);
   });
 });
 
