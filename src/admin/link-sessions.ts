@@ -51,7 +51,7 @@ function createLinkFinder({ database, clock }: AdminDeps, parts: LinkSessionPart
       account: (await directory.names()).get(account_id) ?? "",
       tool: found ? await approvals.nameTool(found) : null,
       // A deleted run takes its approvals along.
-      status: found ? statusAt(found, clock.now()) : approval_id === null ? null : "closed",
+      status: found?.status ?? (approval_id === null ? null : "closed"),
       decided_by: found?.decided_by ?? null,
       decided_at: found?.decided_at ?? null,
     };
@@ -63,10 +63,11 @@ function createLinkFinder({ database, clock }: AdminDeps, parts: LinkSessionPart
   ): Promise<"expired" | "revoked" | "decided" | null> {
     const now = clock.now();
     if (!isActive(link, now)) return "revoked";
+    // At the latest with the approval.
     if (link.link_expires_at <= now) return "expired";
     if (link.approval_id === null) return null;
     const found = await approvals.find(link.approval_id);
-    return found && statusAt(found, now) === "pending" ? null : "decided";
+    return found?.status === "pending" ? null : "decided";
   }
 
   /** Finds the link of a session's token; its only approval may have been decided. */
@@ -131,9 +132,4 @@ export function createLinkSessions(deps: AdminDeps, parts: LinkSessionParts) {
       return { name, scope: { link_id, person, account_id, approval_id } };
     },
   };
-}
-
-/** The end of its time may not have been written yet. */
-function statusAt({ status, expires_at }: ApprovalRow, now: number): ApprovalRow["status"] {
-  return status === "pending" && expires_at <= now ? "expired" : status;
 }

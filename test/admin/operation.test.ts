@@ -140,6 +140,8 @@ test("an input beyond its bounds is refused here as by the route, and reaches no
     await expect(hold(text)).rejects.toThrow("`reason` must hold neither a NUL");
     const search = () => perform(admin, requestOperations.list, { model: text }, ACTOR);
     await expect(search()).rejects.toMatchObject({ kind: "invalid" });
+    const create = () => perform(admin, keyOperations.create, { scopes: ["agents", text] }, ACTOR);
+    await expect(create()).rejects.toThrow("`scopes` must hold neither a NUL");
   }
   const beyond = () => perform(admin, requestOperations.list, { limit: 100_000 }, ACTOR);
   await expect(beyond()).rejects.toThrow("`limit` must be");

@@ -76,6 +76,22 @@ test("the block of every kind parses as settings", async () => {
   }
 });
 
+test("a server that takes any number of requests gets the maximum of the setting", async () => {
+  for (const [max_concurrent_requests, max_in_flight] of [
+    [100_000, 100_000],
+    [100_001, 100_000],
+  ]) {
+    const routes = textGeneration();
+    const info = routes["GET /info"]!;
+    routes["GET /info"] = (...asked) => ({
+      ...(info(...asked) as object),
+      max_concurrent_requests,
+    });
+    const { block } = await probe(routes);
+    expect(readModel(block).upstream).toMatchObject({ max_in_flight });
+  }
+});
+
 test("a small window leaves room for a reply without a requested length", async () => {
   const card = { id: "tiny", owned_by: "vllm", max_model_len: 512 };
   const { block } = await probe(vllm({ "GET /v1/models": () => ({ data: [card] }) }));

@@ -1,5 +1,6 @@
 // Tests what a request for a response becomes at the model server, and what is refused.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { translateRequest } from "../../../src/gateway/responses/translate.ts";
 import { createKey } from "../../spec/gateway/keys.ts";
 import { answerText } from "../../support/upstream.ts";
 import {
@@ -285,6 +286,15 @@ describe("a bound that is reached exactly is kept, and one more is refused", () 
     const refusal = await readError(await front.respond({ input: "Hello", ...over }));
     expect(refusal).toEqual([400, "invalid_request", field]);
   });
+});
+
+test("`safety_identifier` is the user of the chat, and without it `user` is", () => {
+  const userOf = (fields: object) => translateRequest({ input: "Hello", ...fields }).body.user;
+  expect(userOf({ safety_identifier: "s", user: "u" })).toBe("s");
+  for (const none of [null, undefined]) {
+    expect(userOf({ safety_identifier: none, user: "u" })).toBe("u");
+  }
+  expect(userOf({ user: null })).toBeUndefined();
 });
 
 test("fields that are not listed are ignored", async () => {
