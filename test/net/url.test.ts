@@ -43,3 +43,19 @@ function quote(text: string): string {
   const visible = text.replace(/[^ -~]/g, (mark) => `\\u{${mark.charCodeAt(0).toString(16)}}`);
   return `"${visible.slice(0, 60)}"`;
 }
+
+test("a name has labels of 63 characters and 253 in all, and a URL 2,048 characters", () => {
+  const isOpen = (text: string) => checkUrl(text).ok;
+  const label = "a".repeat(63);
+  expect([isOpen(`https://${label}.com/`), isOpen(`https://${label}a.com/`)]).toEqual([
+    true,
+    false,
+  ]);
+  const nameOf = (size: number) =>
+    `${[label, label, label].join(".")}.${"a".repeat(size - 196)}.com`;
+  expect([253, 254].map((size) => isOpen(`https://${nameOf(size)}/`))).toEqual([true, false]);
+  const fill = (size: number, text: string) => `https://a.com/${text.repeat(size - 14)}`;
+  for (const text of ["x", "😀"]) {
+    expect([isOpen(fill(2_048, text)), isOpen(fill(2_049, text))]).toEqual([true, false]);
+  }
+});

@@ -46,6 +46,8 @@ describe("the list of tools", () => {
     expect([first.tools.length, first.nextCursor]).toEqual([105, "x-197"]);
     expect(namesOf(rest.tools)).toEqual(["x-198", "x-199"]);
     expect(rest.nextCursor).toBeUndefined();
+    const last = (await front.send("tools/list", { cursor: "x-0" })).result;
+    expect([last.tools.length, last.nextCursor]).toEqual([100, undefined]);
   });
 
   test("of the revision 2025-11-25 says that agents take tasks", async () => {

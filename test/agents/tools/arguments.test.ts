@@ -23,6 +23,15 @@ test("valid arguments are parsed into their object", () => {
   expect(checkArguments(parameters, JSON.stringify(value))).toEqual({ ok: true, value });
 });
 
+test.each([
+  ["bytes of a text", `{"a":"${"x".repeat(262_136)}"}`],
+  ["bytes of other letters", `{"a":"${"م".repeat(131_068)}"}`],
+  ["objects and lists", `{"a":[${Array(19_998).fill("{}")}]}`],
+  ["levels", `{"a":${"[".repeat(63)}${"]".repeat(63)}}`],
+])("as many %s as may be are accepted", (_, text) => {
+  expect(checkArguments(anything, text)).toEqual({ ok: true, value: JSON.parse(text) });
+});
+
 test.each(["", "  ", "\n", "{}"])("%j is not an object of arguments", (text) => {
   expect(checkArguments(anything, text)).toEqual({ ok: true, value: {} });
 });

@@ -65,6 +65,16 @@ describe("patterns", () => {
     );
   });
 
+  test.each([
+    ["repeats of a thousand", { pattern: "^a{1000}$" }],
+    [
+      "a hundred patterns",
+      { patternProperties: Object.fromEntries(fill(100, (n) => [`${n}`, {}])) },
+    ],
+  ])("%s are accepted", async (_, schema) => {
+    expect(await check({ type: "object", properties: { a: schema } })).toBe(null);
+  });
+
   // A backtracking engine would never finish any of these.
   test.each([
     ["^(a+)+$", `${"a".repeat(100_000)}!`],

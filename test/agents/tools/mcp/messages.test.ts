@@ -1,8 +1,11 @@
 // The forms of the protocol: messages, event streams, and schemas of an older draft.
 import { describe, expect, test } from "bun:test";
+import { readTools } from "../../../../src/agents/tools/mcp/definition.ts";
 import { rewriteSchema } from "../../../../src/agents/tools/mcp/draft7.ts";
 import { EventReader, readMessage } from "../../../../src/agents/tools/mcp/messages.ts";
+import { sendRequest } from "../../../../src/agents/tools/mcp/transport.ts";
 import { writeParameters, writeStateless } from "../../../../src/agents/tools/mcp/wire.ts";
+import { createManualClock } from "../../../support/clock.ts";
 
 describe("a message", () => {
   test.each([
@@ -54,6 +57,19 @@ describe("an event stream", () => {
       expect([reader.lastId, reader.retryMs]).toEqual(["7", 250]);
     }
   });
+});
+
+test("an id of an event is read up to 1,024 characters, and a wait up to nine digits", () => {
+  const read = (line: string) => {
+    const reader = new EventReader();
+    reader.push(new TextEncoder().encode(`${line}\n\n`));
+    return reader.lastId ?? reader.retryMs;
+  };
+  const longest = "e".repeat(1_024);
+  expect([read(`id: ${longest}`), read(`id: ${longest}e`)]).toEqual([longest, null]);
+  expect([read(`retry: ${"9".repeat(9)}`), read(`retry: ${"9".repeat(10)}`)]).toEqual([
+    ...[999_999_999, null],
+  ]);
 });
 
 describe("a schema of draft-07", () => {
@@ -120,4 +136,75 @@ describe("headers of a stateless request", () => {
     expect(writeParameters(schema, args)).toEqual({ "mcp-param-a": "true", "mcp-param-deep": "7" });
     expect(writeParameters(null, args)).toEqual({});
   });
+
+  test("hold 32 arguments of 1,024 characters at most, whose names have 64", () => {
+    const countOf = (names: string[], value: unknown) => {
+      const named = names.map((name) => [name, { "x-mcp-header": name }] as const);
+      const args = Object.fromEntries(names.map((name) => [name, value]));
+      return Object.keys(writeParameters({ properties: Object.fromEntries(named) }, args)).length;
+    };
+    const names = Array.from({ length: 33 }, (_, n) => `n${n}`);
+    expect([countOf(names.slice(1), 1), countOf(names, 1)]).toEqual([32, 32]);
+    expect([1_024, 1_025].map((size) => countOf(["a"], "x".repeat(size)))).toEqual([1, 0]);
+    expect([64, 65].map((size) => countOf(["a".repeat(size)], 1))).toEqual([1, 0]);
+  });
+
+  test("are of arguments up to 16 objects deep", () => {
+    const nest = (depth: number) => {
+      let [schema, args]: [object, unknown] = [{ "x-mcp-header": "Deep" }, 1];
+      for (let n = 0; n < depth; n++) [schema, args] = [{ properties: { a: schema } }, { a: args }];
+      return Object.keys(writeParameters(schema, args));
+    };
+    expect([nest(16), nest(17)]).toEqual([["mcp-param-deep"], []]);
+  });
+});
+
+describe("a listed tool", () => {
+  const read = async (listed: object) => {
+    const tool = { name: "t", inputSchema: { type: "object" }, ...listed };
+    const { definitions, skipped } = await readTools([tool], "far", "a", async () => null);
+    return definitions[0] ?? skipped[0];
+  };
+
+  test("keeps hints of 2,048 characters, and loses longer ones", async () => {
+    const hint = (size: number) => ({ annotations: { a: "x".repeat(size - 8) } });
+    expect(await read(hint(2_048))).toMatchObject(hint(2_048));
+    expect(await read(hint(2_049))).toMatchObject({ annotations: {} });
+  });
+
+  test("has a title of 256 and a description of 4,096 characters at most", async () => {
+    const [title, description] = ["x".repeat(255), "x".repeat(4_095)];
+    expect(await read({ title, description })).toMatchObject({ title, description });
+    const longer = await read({ title: `${title}xx`, description: `${description}xx` });
+    expect(longer).toMatchObject({ title: `${title}…`, description: `${description}…` });
+  });
+
+  test("has a name that makes 64 characters with that of its server", async () => {
+    expect(await read({ name: "a".repeat(60) })).toMatchObject({ name: `far_${"a".repeat(60)}` });
+    const { problem } = (await read({ name: "a".repeat(61) })) as { problem: string };
+    expect(problem).toStartWith("Its name here would be longer than 64 characters");
+  });
+});
+
+test("a stream that ends a hundred times is resumed, and no more", async () => {
+  const clock = createManualClock();
+  let asked = 0;
+  const head = { header: () => "text/event-stream" } as never;
+  const egress = {
+    async request({ readPiece }: { readPiece(bytes: Uint8Array, head: never): boolean }) {
+      asked++;
+      readPiece(new TextEncoder().encode(`id: ${asked}\nretry: 1\n\n`), head);
+      const headers = new Headers({ "content-type": "text/event-stream" });
+      return { ok: true, status: 200, headers, body: new Uint8Array(), truncated: false };
+    },
+  };
+  const send = { url: "https://far.example.com/mcp", headers: {}, timeoutMs: 60_000 };
+  const answer = sendRequest({ egress, clock } as never, { ...send, message: { id: 1 } });
+  let isOver = false;
+  void answer.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) await clock.advance(100);
+  expect(await answer).toMatchObject({ ok: false, code: "no_answer" });
+  expect(asked).toBe(101);
 });

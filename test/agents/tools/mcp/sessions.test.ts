@@ -8,7 +8,7 @@ import { createManualClock } from "../../../support/clock.ts";
 const MINUTE_MS = 60_000;
 
 /** Servers with sessions, of which `ended` are told that they are over. */
-function openServers() {
+function openServers(id?: string) {
   const clock = createManualClock();
   const asked: string[] = [];
   const ended: string[] = [];
@@ -18,7 +18,9 @@ function openServers() {
       asked.push(method);
       const [protocolVersion] = SESSION_REVISIONS;
       const result = method === "initialize" ? { protocolVersion } : {};
-      return { outcome: { ok: true, answer: { result }, header: () => `id-${asked.length}` } };
+      return {
+        outcome: { ok: true, answer: { result }, header: () => id ?? `id-${asked.length}` },
+      };
     },
     note: async () => null,
     end: async ({ session }: McpTarget) => void ended.push(session),
@@ -26,8 +28,8 @@ function openServers() {
   const sessions = new Sessions(wire as unknown as Wire);
   const open = async (session: string) => {
     const target = { session, url: "https://far.example.com/mcp" } as McpTarget;
-    await sessions.open(target, {} as never);
-    return target;
+    const opened = await sessions.open(target, {} as never);
+    return { ...target, opened };
   };
   return { clock, sessions, open, asked, ended };
 }
@@ -60,4 +62,14 @@ test("a server whose session was forgotten is asked for its revision anew", asyn
   await open("one");
   const discovering = ["server/discover", "initialize"];
   expect(asked).toEqual([...discovering, "initialize", ...discovering]);
+});
+
+test("the id of a session has 512 visible characters at most", async () => {
+  const longest = "x".repeat(512);
+  expect((await openServers(longest).open("one")).opened).toMatchObject({ id: longest });
+  for (const id of [`${longest}x`, "", "a b", "ä"]) {
+    expect((await openServers(id).open("one")).opened).toMatchObject({
+      ...{ ok: false, message: "The server's session id is invalid." },
+    });
+  }
 });

@@ -359,3 +359,32 @@ test("a task that was taken over is asked for at once, and at the usual interval
   expect(await following).toMatchObject({ ok: false, code: "timeout" });
   expect(asked).toEqual([0, 2_000, 4_000, 5_000]);
 });
+
+test("sixteen questions at once are declined, and seventeen end the task", async () => {
+  const follow = async (count: number) => {
+    const clock = createManualClock();
+    const methods: string[] = [];
+    const questions = Array.from({ length: count }, (_, n) => [
+      ...[`q${n}`, { method: "elicitation/create" }],
+    ]);
+    const client = {
+      async request(_target: McpTarget, { method }: { method: string }) {
+        methods.push(method);
+        const isOver = methods.length > 2;
+        const status = isOver ? "cancelled" : "input_required";
+        const inputRequests = Object.fromEntries(questions);
+        const result = { taskId: "task-1", status, inputRequests };
+        return { ok: true, answer: { id: 1, result }, session: { isStateless: true } };
+      },
+    };
+    const following = followTask({ client, clock } as never, {} as McpTarget, {
+      ...{ task: { id: "task-1", ends_at: 0 }, isResumed: true },
+      ...{ endAt: clock.monotonic() + 9_000, signal: new AbortController().signal },
+    });
+    await clock.advance(2_000);
+    await following;
+    return methods;
+  };
+  expect(await follow(16)).toEqual(["tasks/get", "tasks/update", "tasks/get"]);
+  expect(await follow(17)).toEqual(["tasks/get", "tasks/cancel"]);
+});
