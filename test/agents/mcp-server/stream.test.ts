@@ -1,8 +1,12 @@
 // Streams that wait for a run whose reads fail, and for clients who have left before.
 import { expect, test } from "bun:test";
+import type { TSchema } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import type { Caller } from "../../../src/access/index.ts";
 import { createCalls } from "../../../src/agents/mcp-server/calls.ts";
+import { readCall } from "../../../src/agents/mcp-server/protocol.ts";
 import { answerByStream } from "../../../src/agents/mcp-server/stream.ts";
+import { READS } from "../../../src/agents/mcp-server/tools.ts";
 import type { RunPosition } from "../../../src/agents/runs/store/reads.ts";
 import { hasEnded, RunWaits } from "../../../src/agents/runs/waits.ts";
 import { createLog } from "../../../src/platform/log.ts";
@@ -89,4 +93,25 @@ test("a call holds the place of its wait while its run is started, and no longer
   expect(calling).rejects.toThrow("it cannot start");
   await calling.catch(() => {});
   expect([seen, taken]).toEqual([[1], 0]);
+});
+
+test("a method has 128 characters at most, and an id 256", () => {
+  const read = (fields: object) => {
+    try {
+      return readCall({ jsonrpc: "2.0", id: 1, method: "ping", ...fields }) !== null;
+    } catch {
+      return false;
+    }
+  };
+  expect([128, 129].map((size) => read({ method: "m".repeat(size) }))).toEqual([true, false]);
+  expect([256, 257].map((size) => read({ id: "i".repeat(size) }))).toEqual([true, false]);
+  expect([2 ** 53 - 1, 2 ** 53].map((id) => read({ id }))).toEqual([true, false]);
+});
+
+test("at most 50 runs are listed, and a run is waited for 50 seconds", () => {
+  const fits = (schema: TSchema, value: unknown) => Value.Check(schema, value);
+  const list = [0, 1, 50, 51].map((limit) => fits(READS.list_runs.input.properties.limit, limit));
+  expect(list).toEqual([false, true, true, false]);
+  const { wait_seconds } = READS.get_run.input.properties;
+  expect([-1, 0, 50, 51].map((seconds) => fits(wait_seconds, seconds))).toEqual(list);
 });

@@ -1,6 +1,7 @@
 // The messages of a round, rebuilt afterwards: the same as those that were sent.
 import { afterEach, expect, test } from "bun:test";
 import { measureMessages } from "../../../src/agents/runs/measures.ts";
+import { askAgain } from "../../../src/agents/runs/output.ts";
 import { type RebuildOptions, rebuildRound } from "../../../src/agents/runs/round-messages.ts";
 import { type BuiltinsOptions, createBuiltins } from "../../../src/agents/tools/catalog.ts";
 import { type BuiltinTool, success } from "../../../src/agents/tools/contract.ts";
@@ -209,4 +210,10 @@ test("messages are measured with the names and arguments of their calls", () => 
     { role: "assistant", content: null, tool_calls: [asked] },
   ] as const;
   expect(measureMessages(messages as never)).toEqual({ messages: 2, characters: 11 });
+});
+
+test("an answer that is asked for again is shown up to 32,768 characters", () => {
+  const shown = (text: string) => askAgain({ text, faults: ["It is wrong."] })[0]?.content;
+  const longest = "x".repeat(32_768);
+  expect([shown(longest), shown(`${longest}x`)]).toEqual([longest, longest]);
 });

@@ -1,5 +1,6 @@
 // Runs that are asked about images, through the API: what is accepted, shown and refused.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readQuestion } from "../../../src/agents/runs/question.ts";
 import { runStore } from "../../../src/agents/runs/store/index.ts";
 import { startApp, type TestApp } from "../../support/app.ts";
 import { startRun } from "./population.ts";
@@ -131,6 +132,16 @@ test("a start with images is safe to send again", async () => {
   const send = async () =>
     readJson(await app.post(`/v1/agents/${agent.id}/runs`, body, { headers }), 202);
   expect((await send()).id).toBe((await send()).id);
+});
+
+test("8 images and 100,000 characters in 32 parts are accepted", () => {
+  const read = (content: unknown[]) =>
+    readQuestion({ content } as never, () => ({ ok: true, url: new URL("https://a.com") }));
+  expect(read(Array(8).fill(image(DATA))).images).toHaveLength(8);
+  for (const sign of ["ä", "😀"]) {
+    const halves = [text(sign.repeat(50_000)), text(sign.repeat(49_999))];
+    expect([...read(halves).message]).toHaveLength(100_000);
+  }
 });
 
 describe("agents.errors.invalid_request a start is refused by its field", () => {

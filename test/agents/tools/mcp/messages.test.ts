@@ -3,6 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { readTools } from "../../../../src/agents/tools/mcp/definition.ts";
 import { rewriteSchema } from "../../../../src/agents/tools/mcp/draft7.ts";
 import { EventReader, readMessage } from "../../../../src/agents/tools/mcp/messages.ts";
+import { readTaskId } from "../../../../src/agents/tools/mcp/tasks.ts";
+import { openTarget } from "../../../../src/agents/tools/mcp/tool.ts";
 import { sendRequest } from "../../../../src/agents/tools/mcp/transport.ts";
 import { writeParameters, writeStateless } from "../../../../src/agents/tools/mcp/wire.ts";
 import { createManualClock } from "../../../support/clock.ts";
@@ -207,4 +209,27 @@ test("a stream that ends a hundred times is resumed, and no more", async () => {
   while (!isOver) await clock.advance(100);
   expect(await answer).toMatchObject({ ok: false, code: "no_answer" });
   expect(asked).toBe(101);
+});
+
+test("accounts, connections and addresses share no session with a server", async () => {
+  const connection = { kind: "bearer", header_name: null, secret: "canary" };
+  const openConnection = (async () => ({ ok: true, connection })) as never;
+  const nameOf = async (account_id: string, connection_id: string | null, path = "") => {
+    const url = `https://far.example.com/${path}`;
+    const opened = await openTarget({ url, account_id, connection_id }, { openConnection });
+    return (opened as { target: { session: string } }).target.session;
+  };
+  const names = [
+    ...[await nameOf("a", null), await nameOf("b", null), await nameOf("a", null, "mcp")],
+    ...[await nameOf("a", "c"), await nameOf("b", "c"), await nameOf("a", "d")],
+  ];
+  expect(new Set(names).size).toBe(6);
+});
+
+test("an id with the secret of its connection is not kept, nor one of 257 characters", () => {
+  const longest = "x".repeat(256);
+  expect([readTaskId(longest, "canary"), readTaskId(`${longest}x`, null)]).toEqual([longest, null]);
+  expect([readTaskId("a-canary-b", "canary"), readTaskId("a-canary-b", null)]).toEqual([
+    ...[null, "a-canary-b"],
+  ]);
 });
