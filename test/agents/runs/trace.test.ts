@@ -68,3 +68,25 @@ test("a root that cannot be read is in the log", async () => {
   expect(await end(`succeeded ${LOST}`, true)).toEqual([]);
   expect(lines).toMatchObject([{ level: "error", run_id: LOST }]);
 });
+
+test("arguments and results of a call are told up to 4,096 characters, and none without content", () => {
+  const record = (hasContent: boolean) => {
+    const spans: Span[] = [];
+    const context = { traceId: "t", spanId: "s", parentId: null };
+    const traces = new RunTraces({
+      ...{ hasContent, now: () => 0, begin: () => context, isSampled: () => true },
+      record: (span) => void spans.push(span),
+    });
+    const long = "x".repeat(5_000);
+    traces.recordCall({ id: "r-1" }, {
+      ...{ call: { name: "pay", arguments: { long } }, result: { outcome: "ok", content: long } },
+      startedAt: 0,
+    } as never);
+    return spans[0]!.content;
+  };
+  expect(record(true)).toEqual({
+    "gen_ai.tool.call.arguments": `{"long":"${"x".repeat(4_087)}…`,
+    "gen_ai.tool.call.result": `${"x".repeat(4_096)}…`,
+  });
+  expect(record(false)).toBeUndefined();
+});

@@ -76,6 +76,18 @@ describe("a connection of kind client_credentials", () => {
     }
   });
 
+  test("asks again within the hour, however long a token is said to live", async () => {
+    using tokens = openTokens(() => ({ expires_in: 1e9 }));
+    const { peer, use, sent } = await openTool(await connect(tokens.url));
+    using _peer = peer;
+    await app.clock.advance(3_569_000);
+    await use();
+    expect(sent()).toBe("Bearer token-1-5f1c");
+    await app.clock.advance(1_000);
+    await use();
+    expect(sent()).toBe("Bearer token-2-5f1c");
+  });
+
   test("asks again shortly before a token ends, and when its secret was set anew", async () => {
     using tokens = openTokens(() => ({ expires_in: 100 }));
     const connection = await connect(tokens.url);

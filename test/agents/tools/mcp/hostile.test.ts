@@ -1,7 +1,7 @@
 // MCP servers that mean harm: none reaches what it wants, and every run goes on.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { expectRefusal } from "../../../spec/agents/refusal.ts";
-import { type Json, readJson } from "../../../spec/agents/service.ts";
+import { createConnection, type Json, readJson } from "../../../spec/agents/service.ts";
 import type { TestApp } from "../../../support/app.ts";
 import { addServer, makeAgent, refresh, runOnce, setRisk, startMcp, until } from "./front.ts";
 import { ECHO } from "./peers.ts";
@@ -281,6 +281,39 @@ describe("a server", () => {
     expect(server.skipped).toEqual([
       { tool: "", problem: "Only the first 100 tools of a server count." },
     ]);
+  });
+
+  test.each([
+    [4_096, null],
+    [4_097, "Its cursor is too long."],
+  ])("with a cursor of %d characters has the problem %p", async (size, problem) => {
+    using paged = Bun.serve({
+      ...{ hostname: "127.0.0.1", port: 0 },
+      async fetch(request) {
+        const { id, method, params } = (await request.json()) as Json;
+        const more = params?.cursor === undefined && { nextCursor: "c".repeat(size) };
+        const result =
+          method === "initialize"
+            ? { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: {} }
+            : { tools: [], ...more };
+        return Response.json({ jsonrpc: "2.0", id, result });
+      },
+    });
+    const server = await addServer(app, `${paged.url.origin}/mcp`, { name: `paged_${size}` });
+    expect(server.problem).toBe(problem);
+  });
+
+  test("that repeats the secret where its failure is cut shows no part of it", async () => {
+    const secret = "canary-of-the-connection";
+    const text = "x".repeat(4_000 - "The tool failed.\n\n".length - 8) + secret;
+    using hostile = openHostile((id) =>
+      Response.json({ jsonrpc: "2.0", id, result: { ...says(text), isError: true } }),
+    );
+    const { id: connection_id } = await createConnection(app, { name: "Cut", secret });
+    await addServer(app, hostile.url, { name: "cut", connection_id });
+    await setRisk(app, "cut_echo", "read");
+    const { result } = await runOnce(app, await makeAgent(app, ["cut_echo"]), "cut_echo");
+    expect(result.content).toEndWith("x[secret]");
   });
 
   test("cannot take the name of a tool that the account has", async () => {
