@@ -303,6 +303,31 @@ describe("a server", () => {
     expect(server.problem).toBe(problem);
   });
 
+  test("that repeats the secret while its tools are read shows none of it, and a title is cut", async () => {
+    const secret = "canary-of-the-reading";
+    let isRude = false;
+    using server = Bun.serve({
+      ...{ hostname: "127.0.0.1", port: 0 },
+      async fetch(request) {
+        const { id, method } = (await request.json()) as Json;
+        if (method === "tools/list" && isRude) {
+          const error = { code: -32000, message: `No: ${request.headers.get("authorization")}` };
+          return Response.json({ jsonrpc: "2.0", id, error });
+        }
+        const serverInfo = { name: "n".repeat(129) };
+        const hello = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo };
+        const result = method === "initialize" ? hello : { tools: [] };
+        return Response.json({ jsonrpc: "2.0", id, result });
+      },
+    });
+    const { id: connection_id } = await createConnection(app, { name: "Read", secret });
+    const url = `${server.url.origin}/mcp`;
+    const { id, title } = await addServer(app, url, { name: "reading", connection_id });
+    expect(title).toBe("n".repeat(128));
+    isRude = true;
+    expect((await refresh(app, id)).problem).toBe("The server lists no tools: No: Bearer [secret]");
+  });
+
   test("that repeats the secret where its failure is cut shows no part of it", async () => {
     const secret = "canary-of-the-connection";
     const text = "x".repeat(4_000 - "The tool failed.\n\n".length - 8) + secret;
