@@ -52,6 +52,9 @@ export function registerDev({ isOwn = false } = {}): () => Dev {
         await cluster.serve("one", SETTINGS),
         await cluster.serve("two", SETTINGS),
       ];
+      // Until both count in Valkey, each refuses with a Retry-After that not every client obeys.
+      for (const server of [one, two])
+        while ((await server.ask("GET", "/v1/models", { key: one.key })).status !== 200);
       const balancer = startBalancer([one.url, two.url]);
       const scopes = ["agents", "agents.approve"].flatMap((scope) => ["--scope", scope]);
       const made = ["keys", "create", "--account", "default", ...scopes];
