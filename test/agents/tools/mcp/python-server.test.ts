@@ -21,13 +21,19 @@ describe.skipIf(!isThere)("a server of the Python package mcp", () => {
     server = Bun.spawn([PYTHON, program, String(port)], {
       ...{ stdin: "ignore", stdout: "ignore", stderr: "pipe" },
     });
-    let told = "";
-    const decoder = new TextDecoder();
-    for await (const piece of server.stderr) {
-      told += decoder.decode(piece, { stream: true });
-      if (told.includes("Uvicorn running")) return;
-    }
-    throw new Error(told);
+    const listening = Promise.withResolvers<void>();
+    // Read to its end: a server that cannot write its log answers 500.
+    const reading = async () => {
+      let told = "";
+      const decoder = new TextDecoder();
+      for await (const piece of server.stderr) {
+        told += decoder.decode(piece, { stream: true });
+        if (told.includes("Uvicorn running")) listening.resolve();
+      }
+      listening.reject(new Error(told));
+    };
+    void reading();
+    await listening.promise;
   });
   afterAll(async () => {
     server.kill();
