@@ -457,3 +457,29 @@ test("a place without data cannot be moved", async () => {
   const failure = await failureOf(move(placeFile(), placeFile()));
   expect(failure.message).toBe(`the source has no data to move; ${WAY_OUT}`);
 });
+
+test.skipIf(process.env.WADI_TEST_POSTGRES === undefined)(
+  "a write that ends while the source is locked is seen, and the source is not ended",
+  async () => {
+    const from = await makeSource("PostgreSQL");
+    if (from.kind !== "postgres") throw new Error("not PostgreSQL");
+    const snapshot = await openSnapshot(from);
+    const stamp = await snapshot.readStamp();
+    await snapshot.close();
+    const [writer, looker] = [
+      new SQL({ url: from.url, max: 1 }),
+      new SQL({ url: from.url, max: 1 }),
+    ];
+    const writing = await writer.reserve();
+    await writing.unsafe("BEGIN; UPDATE accounts SET name = name");
+    const loader = openLoader(from, { now: 1 });
+    const isLocked = loader.transact((load) => load.lockUnchanged(stamp));
+    const waiting = `SELECT 1 FROM pg_locks WHERE NOT granted AND database =
+      (SELECT oid FROM pg_database WHERE datname = current_database())`;
+    while ((await looker.unsafe(waiting)).length === 0);
+    await writing.unsafe("COMMIT");
+    expect(await isLocked).toBe(false);
+    await loader.close();
+    await Promise.all([writer, looker].map((sql) => sql.close({ timeout: 0 })));
+  },
+);

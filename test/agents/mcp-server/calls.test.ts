@@ -172,9 +172,11 @@ describe("a task", () => {
       expect(result.resultType).toBe("complete");
     }
     expect(await front.read(`/v1/approvals/${id}`)).toMatchObject({ status: "pending" });
+    await front.clock.advance(5_000);
     expect((await decide(front, id, "approve", {}, APPROVER)).status).toBe(200);
-    const { result } = await pollTask(front, taskId, "completed");
-    expect(textOf(result)).toBe("Done.");
+    const task = await pollTask(front, taskId, "completed");
+    expect(textOf(task.result)).toBe("Done.");
+    expect(Date.parse(task.lastUpdatedAt) - Date.parse(task.createdAt)).toBe(5_000);
   });
 
   test("that fails is completed with an error, and one that is cancelled is cancelled", async () => {
