@@ -1,7 +1,7 @@
 // Signing secrets in pairs: after a rotation, the previous secret stays valid beside the new one.
 import { type Static, Type } from "@sinclair/typebox";
 import { maybe } from "../../platform/schema.ts";
-import { createDecoy, type Decoy } from "../cipher.ts";
+import { createDecoy } from "../cipher.ts";
 import type { OpenedSecret, SecretStore } from "../secret-store.ts";
 import type { SealedSecret, SecretOwner, SecretPlace } from "../store.ts";
 import { makeSigningSecret } from "./signature.ts";
@@ -45,14 +45,15 @@ export type OpenedPair = { ok: true; secrets: string[] } | Extract<OpenedSecret,
 
 export type SecretPairs = ReturnType<typeof createSecretPairs>;
 
+/** Stands for a pair that is not stored. */
+function makeDecoy() {
+  const text = writePair({ current: makeSigningSecret(), previous: null });
+  // The decoy is sealed under a key of its own; any kind will do.
+  return { text, decoy: createDecoy("trigger", text) };
+}
+
 export function createSecretPairs(secrets: Pick<SecretStore, "store" | "open">) {
-  let made: { text: string; decoy: Decoy } | undefined;
-  const findDecoy = () => {
-    const text = made?.text ?? writePair({ current: makeSigningSecret(), previous: null });
-    // The decoy is sealed under a key of its own; any kind will do.
-    made ??= { text, decoy: createDecoy("trigger", text) };
-    return made;
-  };
+  let made: ReturnType<typeof makeDecoy> | undefined;
   return {
     store<T>(about: SecretOwner, secret: string, write: (sealed: SealedSecret) => Promise<T>) {
       return secrets.store(about, writePair({ current: secret, previous: null }), write);
@@ -77,7 +78,8 @@ export function createSecretPairs(secrets: Pick<SecretStore, "store" | "open">) 
     },
     /** Like `open`, and as slow where nothing is stored, so that its time reveals nothing. */
     async openAlike(place: SecretPlace, now: number): Promise<OpenedPair> {
-      const { decoy, text } = findDecoy();
+      made ??= makeDecoy();
+      const { decoy, text } = made;
       const opened = await secrets.open(place, decoy);
       const inForce = listInForce(opened.ok ? opened.secret : text, now);
       return opened.ok ? { ok: true, secrets: inForce } : opened;
