@@ -8,7 +8,7 @@ import { isQuiet } from "./process-trial.ts";
 import { atLeast, atMost, type Finding, measured, type Proof } from "./proof.ts";
 
 const SERVERS = 2;
-/** The whole member: its PostgreSQL alone, which patroni replaces at once; or frozen and woken. */
+/** Kills the leader's PostgreSQL, or its patroni too, or freezes both until there is another. */
 const FAULTS = ["postgres", "member", "frozen", "postgres", "member", "frozen"] as const;
 const FAULTS_LONG = 3;
 const BETWEEN_MS = 2_000;

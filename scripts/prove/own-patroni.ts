@@ -7,13 +7,13 @@ import { makeScratch } from "../bench/stage.ts";
 import { AS_POSTGRES, findPrograms, readUser, signalServer } from "./own-postgres.ts";
 import { until } from "./process-stage.ts";
 
-/** What patroni takes as the least; the leader's key lasts so long. */
+/** Lifetime of the leader's key; patroni takes no shorter one. */
 const TTL_S = 20;
 const LOOP_S = 1;
 const START_MS_MAX = 90_000;
 const LOOK_EVERY_MS = 50;
 
-/** HAProxy is where only root looks. */
+/** HAProxy lies in a directory that only root's path has. */
 const find = (program: string) => Bun.which(program, { PATH: `${process.env.PATH}:/usr/sbin` });
 
 /** Programs that this machine lacks. */

@@ -24,7 +24,7 @@ export const readUser = (name: string): [uid: number, gid: number] => {
   return [Number(uid), Number(gid)];
 };
 
-/** PostgreSQL refuses to run as root. The program takes the place of the one that names the user. */
+/** PostgreSQL refuses to run as root. Signals reach it, since `setpriv` is replaced by it. */
 export const AS_POSTGRES =
   process.getuid?.() === 0
     ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"]

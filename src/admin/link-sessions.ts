@@ -63,7 +63,7 @@ function createLinkFinder({ database, clock }: AdminDeps, parts: LinkSessionPart
   ): Promise<"expired" | "revoked" | "decided" | null> {
     const now = clock.now();
     if (!isActive(link, now)) return "revoked";
-    // At the latest with the approval.
+    // A link expires no later than its approval, whose expiry may not be written yet.
     if (link.link_expires_at <= now) return "expired";
     if (link.approval_id === null) return null;
     const found = await approvals.find(link.approval_id);

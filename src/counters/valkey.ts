@@ -1,7 +1,7 @@
 // A connection to Valkey. No call waits for a connection, and none outlasts its deadline.
 import { createSystemClock, settlesWithin, yieldToEventLoop } from "../platform/clock.ts";
 
-/** A server that forks to save its data stands still for a tenth of a second. */
+/** Longer than a server pauses when it forks to save its data. */
 const CALL_MS = 250;
 /** Lateness of a timer that shows a busy event loop, which has not read the reply either. */
 const BUSY_MS = 5;
