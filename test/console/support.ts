@@ -125,6 +125,8 @@ export function soon<Value>(read: () => Value | Promise<Value>) {
       } catch (difference) {
         if (performance.now() > end) throw difference;
       }
+      // The browser's events arrive only while the event loop turns.
+      await new Promise(setImmediate);
     }
   };
   return {

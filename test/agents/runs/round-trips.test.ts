@@ -16,6 +16,8 @@ const MESSAGE = [
 ].join("\n");
 /** Statements are prepared on each connection once, which costs a round trip each. */
 const WARMED = 3;
+/** Work of the server's own, such as a heartbeat, falls into some of them. */
+const COUNTED = 5;
 
 /** Reads of the start: the key, the agent and the model. */
 const READS = 3;
@@ -70,9 +72,13 @@ function testTrips(server: string): void {
 
   async function count(work: () => Promise<unknown>): Promise<number> {
     for (let n = 0; n < WARMED; n++) await work();
-    const before = proxy.countTrips();
-    await work();
-    return proxy.countTrips() - before;
+    let fewest = Number.POSITIVE_INFINITY;
+    for (let n = 0; n < COUNTED; n++) {
+      const before = proxy.countTrips();
+      await work();
+      fewest = Math.min(fewest, proxy.countTrips() - before);
+    }
+    return fewest;
   }
 
   test("a run of three rounds and two calls: its reads, and one for nearly every write", async () => {
