@@ -12,6 +12,9 @@ import { createSeededIds } from "../support/ids.ts";
 import { openPostgres } from "../support/pglite.ts";
 import { backUp, clock, fill, makeDirectory, placeFile, readAll } from "./fixture.ts";
 
+const BOTH = ["sqlite", "postgres"] as const;
+type Engine = (typeof BOTH)[number];
+
 interface Table {
   table: string;
   columns: string[];
@@ -66,10 +69,15 @@ const restore = (file: string, place: TransferPlace, time: Clock = clock) =>
     ids: createSeededIds(7),
   });
 
-async function refuse(change: (draft: Draft) => void, describe: () => string) {
+async function refuse(
+  change: (draft: Draft) => void,
+  describe: () => string,
+  engines: readonly Engine[] = BOTH,
+) {
   const file = forge(change);
   const directory = placeFile();
-  const places = [directory, (await ground.makePlace()) as TransferPlace];
+  const places: TransferPlace[] = [directory];
+  if (engines.includes("postgres")) places.push((await ground.makePlace()) as TransferPlace);
   for (const place of places) {
     expect(await failureOf(restore(file, place))).toMatchObject({
       ...{ name: "BackupError", message: `${file} ${describe()}` },
@@ -153,28 +161,31 @@ test("both engines read every row, and go on behind any key", async () => {
 });
 
 const MISFIT = "has values that its columns do not take";
-test.each([
-  ["an object", '["a","b",{"a":1},null]'],
-  ["a list", '["a","b",[1],null]'],
-  ["true", '["a","b",true,null]'],
-  ["too few values", '["a","b",5]'],
-  ["too many values", '["a","b",5,null,null]'],
-  ["a text as a number", '["a","b","5",null]'],
-  ["a number as a text", '["a",7,5,null]'],
-  ["a fraction", '["a","b",1.5,null]'],
-  ["more than 64 bits", '["a","b",9223372036854775808,null]'],
-  ["an infinite number", '["a","b",1e400,null]'],
-  ["NUL", '["a","b\\u0000",5,null]'],
-  ["half a pair", '["a","b\\ud800",5,null]'],
-  ["nothing where a value must be", '["a",null,5,null]'],
-  ["no JSON", '["a",'],
-])("a row that holds %s is named", async (_, row) => {
+/** Both engines check a value alike, before they insert it. */
+const ONE = ["sqlite"] as const;
+test.each<[string, string, readonly Engine[]]>([
+  ["an object", '["a","b",{"a":1},null]', ONE],
+  ["a list", '["a","b",[1],null]', ONE],
+  ["true", '["a","b",true,null]', ONE],
+  ["too few values", '["a","b",5]', ONE],
+  ["too many values", '["a","b",5,null,null]', ONE],
+  ["a text as a number", '["a","b","5",null]', BOTH],
+  ["a number as a text", '["a",7,5,null]', ONE],
+  ["a fraction", '["a","b",1.5,null]', BOTH],
+  ["more than 64 bits", '["a","b",9223372036854775808,null]', ONE],
+  ["an infinite number", '["a","b",1e400,null]', ONE],
+  ["NUL", '["a","b\\u0000",5,null]', BOTH],
+  ["half a pair", '["a","b\\ud800",5,null]', ONE],
+  ["nothing where a value must be", '["a",null,5,null]', BOTH],
+  ["no JSON", '["a",', ONE],
+])("a row that holds %s is named", async (_, row, engines) => {
   let count = 0;
   await refuse(
     (draft) => {
       count = find(draft, "accounts").rows.push(row);
     },
     () => `cannot be restored: row ${count} of its table accounts ${MISFIT}; use another`,
+    engines,
   );
 });
 
