@@ -78,6 +78,11 @@ function walkServers() {
     expect(await row.textContent()).toContain("readOnlyHint: true");
     expect(await row.textContent()).toContain("Changed");
     await judgePage(page);
+    await page.keyboard.press("g");
+    await page.keyboard.press("h");
+    const need = page.getByRole("listitem").filter({ hasText: "1 tool of far changed" });
+    await need.getByRole("link", { name: "Open server" }).click();
+    await change.waitFor();
     expect(opened.faults).toEqual([]);
   });
 

@@ -39,12 +39,21 @@ export interface FailureCounts {
   last_at: string | null;
 }
 
+export interface HomeToolServer {
+  id: string;
+  name: string;
+  problem?: string | null;
+  /** Tools that wait to be accepted. */
+  changed: number;
+}
+
 export interface HomeData {
   status: ConsoleStatus;
   failures: FailureCounts | null;
   models: readonly HomeModel[];
   endpoints: readonly HomeEndpoint[];
   limits: readonly AccountBudget[];
+  toolServers: readonly HomeToolServer[];
 }
 
 export interface HomeReading {
@@ -58,7 +67,8 @@ export function useHomeData(): HomeReading {
   const models = useResource<HomeModel[]>("/models", ["models"]);
   const endpoints = useResource<HomeEndpoint[]>("/webhooks", ["webhooks"]);
   const limits = useResource<AccountBudget[]>("/limits", ["accounts", "requests"]);
-  const parts = [status, failures, models, endpoints, limits];
+  const toolServers = useResource<HomeToolServer[]>("/tools/servers", ["agents"]);
+  const parts = [status, failures, models, endpoints, limits, toolServers];
   const failure = parts.find(({ value }) => value.failure)?.value.failure ?? null;
   if (status.value.data === null) return { data: null, failure };
   return {
@@ -68,6 +78,7 @@ export function useHomeData(): HomeReading {
       models: models.value.data ?? [],
       endpoints: endpoints.value.data ?? [],
       limits: limits.value.data ?? [],
+      toolServers: toolServers.value.data ?? [],
     },
     failure,
   };

@@ -6,7 +6,7 @@ import { DAY_MS, writeMinute, writeSpan } from "../format.ts";
 import { Outside } from "../parts.tsx";
 import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
-import type { FailureCounts, HomeData, HomeModel } from "./data.ts";
+import type { FailureCounts, HomeData, HomeModel, HomeToolServer } from "./data.ts";
 
 export interface Matter {
   tone: "warn" | "bad" | "over";
@@ -35,6 +35,7 @@ export function listMatters(data: HomeData, nowMs: number): Matter[] {
     ...listWork(data, nowMs),
     ...listEndpoints(data),
     ...data.models.map(describeModel),
+    ...data.toolServers.map(describeToolServer),
     ...listBudgets(data, nowMs),
     ...listUpkeep(data, nowMs),
   ];
@@ -144,6 +145,20 @@ function describeModel(model: HomeModel): MaybeMatter {
   return {
     ...{ tone: "warn", shape: "starting", title: t("home.model.degraded", down, replicas) },
     ...{ says: t("home.model.degraded.says", healthy_replicas), parts, link },
+  };
+}
+
+function describeToolServer({ id, name, problem, changed }: HomeToolServer): MaybeMatter {
+  const parts = [<Outside key="name" text={name} />];
+  const link = { href: `/console/mcp/${id}`, text: t("home.tools.open") };
+  if (problem) {
+    return { ...{ tone: "bad", shape: "failed", title: t("home.tools.unread") }, parts, link };
+  }
+  if (changed === 0) return null;
+  const title = t("home.tools.changed", changed);
+  return {
+    ...{ tone: "warn", shape: "waiting", title, says: t("home.tools.says") },
+    ...{ parts, link },
   };
 }
 

@@ -42,6 +42,11 @@ export const home = {
   "home.model.degraded": (down: number, all: number) => `{0} has ${down} of ${all} replicas down.`,
   "home.model.degraded.says": (up: number) =>
     up === 1 ? "Requests go to the other." : `Requests go to the other ${up}.`,
+  "home.tools.changed": (number: number) =>
+    `${count(number, "tool", "tools")} of {0} changed and must be accepted.`,
+  "home.tools.says": "No run calls them until then.",
+  "home.tools.unread": "The tools of {0} cannot be read.",
+  "home.tools.open": "Open server",
   "home.budget.minute": (percent: number) =>
     `Account {0} has used ${percent} % of its budget of this minute.`,
   "home.budget.day": (percent: number) =>
