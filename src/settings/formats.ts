@@ -7,6 +7,8 @@ import { isZone } from "../platform/zone.ts";
 /** An address: a folder on Windows may begin with one letter and a colon. */
 export const ADDRESS = /^[a-z][a-z0-9+.-]+:/i;
 
+const PORT_MAX = 65_535;
+
 /** Messages quote no value: it may be long or secret. */
 export const FORMATS = {
   duration: parseDuration,
@@ -18,10 +20,11 @@ export const FORMATS = {
     if (readNetwork(text)) return text;
     throw new RangeError('must be an address, or a network such as "10.0.0.0/8"');
   },
-  listen: matching(
-    /^(?:(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]{1,253}):[1-9]\d{0,4})?$/,
-    'empty, or "HOST:PORT" such as "10.0.0.1:9090"',
-  ),
+  listen(text: string) {
+    const place = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]{1,253}):([1-9]\d{0,4})$/.exec(text);
+    if (text === "" || (place && Number(place[1]) <= PORT_MAX)) return text;
+    throw new RangeError('must be empty, or "HOST:PORT" such as "10.0.0.1:9090"');
+  },
   place: readAllowEntry,
   alias: matching(/^[a-z][a-z0-9-]{0,31}$/, "1 to 32 of a-z, 0-9 and -, beginning with a letter"),
   model: matching(/^[A-Za-z0-9][\w./:@+-]{0,127}$/, "1 to 128 of A-Z, a-z, 0-9 and . _ / : @ + -"),
@@ -87,9 +90,9 @@ function matching(pattern: RegExp, must: string): (text: string) => string {
 
 function readBase(text: string): string {
   const must = "an http or https URL without user, query or fragment";
-  const url = new URL(readUrl(text, must));
-  if (url.search || url.hash || url.username || url.password)
-    throw new RangeError(`must be ${must}`);
+  const { username, password } = new URL(readUrl(text, must));
+  // Paths are appended, also behind an empty query.
+  if (username || password || /[?#]/.test(text)) throw new RangeError(`must be ${must}`);
   return text.replace(/\/+$/, "");
 }
 

@@ -58,6 +58,8 @@ test("a model with the name of the current alias is refused", () => {
   const after = read(`[service]\nalias = "acme"\n${models(["a", "svc"])}`);
   expect(() => applySettings(before, after)).toThrow(SettingsError);
   expect(() => applySettings(before, after)).toThrow("the model svc has the name of the alias");
+  const second = read(`[service]\nalias = "acme"\n${models(["a", "svc-v0"])}`);
+  expect(() => applySettings(before, second)).toThrow("the model svc-v0 has the name");
 });
 
 test("no change gives no report", () => {
@@ -91,4 +93,8 @@ test("some of very many models are named and the others counted", () => {
   expect(describeChange(read(models(["a"])), read(models(["a", ...ids])))).toBe(
     "models added: m0, m1, m2, m3, m4, m5, m6, m7 and 292 more",
   );
+  const eight = read(models(["a", ...ids.slice(0, 8)]));
+  expect(describeChange(read(models(["a"])), eight)).toEndWith(": m0, m1, m2, m3, m4, m5, m6, m7");
+  const long = read(models(["a", "x".repeat(128)]));
+  expect(describeChange(read(models(["a"])), long)).toBe(`models added: ${"x".repeat(64)}…`);
 });

@@ -4,6 +4,7 @@ import { readGivenSettings } from "../../src/cli/settings.ts";
 import {
   applySettings,
   copySource,
+  hashSettings,
   listSettings,
   readSettings,
   type SettingRow,
@@ -87,6 +88,9 @@ api_key_env = "S3CRET"
   expect(pick(rows, 'models."maker/one".upstream.start.request')[0]).toBe(
     "POST http://10.0.0.5/up?***",
   );
+  expect(pick(rows, 'models."maker/one".upstream.start.health')[0]).toBe(
+    "http://10.0.0.5/health?***",
+  );
 });
 
 test("an address from a variable has the environment as its origin, and no password", () => {
@@ -97,6 +101,46 @@ test("an address from a variable has the environment as its origin, and no passw
     "environment",
   ]);
   expect(pick(rows, "server.database_env")).toEqual(["DB", "file"]);
+  const pooled = `[server]\ndatabase = "postgres://h"\ndatabase_pooler_env = "DB"\n`;
+  const others = listSettings(read(pooled, env));
+  expect(pick(others, "server.database")).toEqual(["postgres://h", "file"]);
+  expect(pick(others, "server.database_pooler")).toEqual([
+    "postgres://u:***@db.example/wadi",
+    "environment",
+  ]);
+});
+
+test("an address that cannot be taken apart is hidden as a whole", () => {
+  const rows = listSettings(read('[server]\ndatabase = "postgres://u:s3cret@a:1,b:2/wadi"\n'));
+  expect(pick(rows, "server.database")).toEqual(["***", "file"]);
+});
+
+test("processes compare a hash of their settings, without places, addresses and secrets", () => {
+  const hash = (text: string, env = {}) => hashSettings(read(text, env));
+  const plain = hash("");
+  expect(plain).toMatch(/^[0-9a-f]{12}$/);
+  expect(hash("[limits]\ntools = 3\n")).not.toBe(plain);
+  const own = `[server]
+host = "::1"
+port = 1
+data = "./else"
+secrets_key_file = "./key"
+database = "postgres://h"
+database_connections = 9
+valkey = "redis://h"
+tls = { cert = "./a", key = "./b" }
+[operator]
+listen = "10.0.0.1:9"
+`;
+  expect(hash(own)).toBe(plain);
+  const [first, second] = ["one", "two"].map((name) =>
+    hash(`[server]\ndatabase_env = "A_${name}"\nvalkey_env = "B"\n`, {
+      [`A_${name}`]: `postgres://${name}`,
+      B: `redis://${name}`,
+    }),
+  );
+  expect([first, second]).toEqual([plain, plain]);
+  expect(hashSettings({ ...read("") })).toBeNull();
 });
 
 test("places that a flag opens are listed", () => {

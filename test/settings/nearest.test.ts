@@ -16,6 +16,12 @@ test.each([
   ["database_password", undefined],
   ["", undefined],
   ["tls", undefined],
+  // One slip per three letters, at most three.
+  ["latabasx", "database"],
+  ["latagasx", undefined],
+  ["publicurx", "public_url"],
+  ["xxxabase_env", "database_env"],
+  ["xxxxbase_env", undefined],
 ])("%s is taken for %s", (name, nearest) => {
   expect(findNearest(name, KNOWN)).toBe(nearest);
 });

@@ -210,6 +210,14 @@ describe("prices and durations", () => {
       "wadi.toml:6:1: models[0].upstream.stall_timeout must be text in quotes, but is 5",
     ],
     [
+      upstream("reasoning_off = { a = -inf }"),
+      "wadi.toml:6:19: models[0].upstream.reasoning_off.a cannot be written as JSON",
+    ],
+    [
+      upstream("reasoning_off = { a = nan }"),
+      "wadi.toml:6:19: models[0].upstream.reasoning_off.a cannot be written as JSON",
+    ],
+    [
       upstream('first_token_timeout = "0s"'),
       'wadi.toml:6:1: models[0].upstream.first_token_timeout must be from 1ms to 1d, but is "0s"',
     ],
@@ -334,7 +342,7 @@ describe("starts", () => {
       `wadi.toml:8:1: ${START}.stop_command needs request or command: nothing would start it again`,
     ],
     [
-      start(HEALTH, 'command = ["x"]', 'idle_stop = "5m"'),
+      start(HEALTH, 'command = ["x"]', 'idle_stop = "1ms"'),
       `wadi.toml:9:1: ${START}.idle_stop needs stop or stop_command`,
     ],
     [
@@ -402,6 +410,8 @@ describe("contradictory settings", () => {
   test("the first problem of the file is reported", () => {
     const text = '[limits]\nrequests_per_minute = 0\n[server]\nport = "x"\nhots = 1';
     expect(refusalOf(text)).toStartWith("wadi.toml:2:1: limits.requests_per_minute must be");
+    const line = "limits = { tools = 0, agents = 0 }";
+    expect(refusalOf(line)).toStartWith("wadi.toml:1:12: limits.tools must be");
   });
 });
 

@@ -151,6 +151,10 @@ describe("refused settings name the line", () => {
       "wadi.toml:4:13: embeddings.headers.Authorization cannot be set; use api_key_env or api_key_file",
     ],
     [
+      `${SEARXNG}headers = { Host = "x" }`,
+      "wadi.toml:4:13: search.headers.Host is set by the gateway itself",
+    ],
+    [
       `${TEI}headers = { Host = "x" }`,
       "wadi.toml:4:13: embeddings.headers.Host is set by the gateway itself",
     ],

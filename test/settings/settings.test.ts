@@ -1,6 +1,6 @@
 // Tests the settings from a valid file, the environment and flags.
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defaultSettings, loadSettings, readSettings } from "../../src/settings/index.ts";
@@ -515,6 +515,47 @@ describe("overrides", () => {
       new Error("no such setting: server.prot"),
     );
   });
+});
+
+test("times may be as short and as long as their bounds", () => {
+  const read = (line: string) =>
+    readSettings(
+      `[[models]]\nid = "a"\n[models.upstream]\nkind = "openai"\nurls = ["http://h"]\n${line}`,
+      ...(["wadi.toml", {}, {}] as const),
+    ).models[0]!.upstream;
+  expect(read('health_every = "1s"')).toMatchObject({ health_every_ms: 1_000 });
+  const longest = 'stall_timeout = "1d"\nconnect_timeout = "1ms"';
+  const inForce = { stall_timeout_ms: 86_400_000, connect_timeout_ms: 1 };
+  expect(read(longest)).toMatchObject(inForce);
+  expect(() => read('stall_timeout = "86400001ms"')).toThrow("must be from 1ms to 1d");
+});
+
+test("servers with another start or another health are each their own", () => {
+  const model = (id: string, start: string) =>
+    `[[models]]\nid = "${id}"\n[models.upstream]\nkind = "openai"\nurls = ["http://h"]\n` +
+    `start = { ${start} }\n`;
+  const read = (one: string, other: string) =>
+    readSettings(model("a", one) + model("b", other), "wadi.toml", {}, {}).models.length;
+  const health = 'health = "http://h/health"';
+  const command = (name: string) => `${health}, command = ["run", "${name}"]`;
+  expect(read(command("a"), `${command("b")}, timeout = "1m"`)).toBe(2);
+  const other = 'health = "http://i/health", command = ["run", "a"], timeout = "1m"';
+  expect(read(command("a"), other)).toBe(2);
+  const request = (name: string) => `${health}, request = "POST http://h/${name}"`;
+  expect(read(request("a"), `${request("b")}, timeout = "1m"`)).toBe(2);
+});
+
+test("paths can be appended to the public address", () => {
+  const text = '[server]\npublic_url = "https://h/a//"';
+  expect(readSettings(text, "wadi.toml", {}, {}).server.public_url).toBe("https://h/a");
+});
+
+test("a file of settings is closed behind its end", () => {
+  const count = () => readdirSync("/dev/fd").length;
+  const before = count();
+  const read = () => loadSettings({ file: "package.json", mustExist: true, env: {}, flags: {} });
+  for (let n = 0; n < 8; n++) expect(read).toThrow("not valid TOML");
+  expect(count()).toBeLessThan(before + 8);
 });
 
 test("the settings are deeply frozen", () => {

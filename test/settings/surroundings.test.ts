@@ -46,12 +46,27 @@ describe("variables and flags", () => {
       'wadi.toml:2:1: models[0].id must not be the alias of the default model, "a"',
     ],
     [
+      { WADI_SERVER__PORT: "-1" },
+      {},
+      "WADI_SERVER__PORT must be an integer from 0 to 65535, but is -1",
+    ],
+    [
+      { WADI_TELEMETRY__SAMPLE: "1.5" },
+      {},
+      "WADI_TELEMETRY__SAMPLE must be a number from 0 to 1, but is 1.5",
+    ],
+    [
       {},
       { "server.port": -1 },
       "the flag for server.port must be an integer from 0 to 65535, but is -1",
     ],
   ])("%j %j", (env, flags, message) => {
     expect(refusalOf(STUB, env, flags)).toBe(message);
+  });
+
+  test("an error of the file is reported before one of a variable", () => {
+    const says = refusalOf("[limits]\ntools = 0", { WADI_SERVER__PORT: "x" });
+    expect(says).toStartWith("wadi.toml:2:1: limits.tools");
   });
 
   test("an error in a default has no place", () => {
@@ -70,6 +85,23 @@ test("the keys of model servers need not exist for commands that send no request
   const both = upstream('api_key_env = "UNSET"\napi_key_file = "/nowhere"');
   const read = () => readSettings(both, "wadi.toml", {}, {}, { wantsApiKeys: false });
   expect(read).toThrow("cannot stand beside");
+});
+
+test("nor need the token of the metrics or the secret of a bucket", () => {
+  const text = `[server]
+metrics_token_env = "T"
+[backup]
+to = "s3://acme"
+access_key_id = "AK"
+secret_access_key_env = "S"
+`;
+  const env = { T: "token", S: "secret" };
+  const read = (wantsApiKeys: boolean) => {
+    const { server, backup } = readSettings(text, "wadi.toml", env, {}, { wantsApiKeys });
+    return [server.metrics_token, backup.secret_access_key];
+  };
+  expect(read(true)).toEqual(["token", "secret"]);
+  expect(read(false)).toEqual([null, null]);
 });
 
 test("the file of the collector's headers has one a line, and no message quotes it", () => {
@@ -101,6 +133,7 @@ test("a bucket of backups needs a name, a key's id and its secret, which no mess
   expect(read('every = "1m"\nto = "./backups"')).toMatchObject({ every_ms: 60_000 });
   expect(() => read(named)).toThrow("names a place that holds no secret");
   expect(() => read(bucket)).toThrow("one of them, must be set");
+  expect(() => read(`${named}\nsecret_access_key_file = "f"`)).toThrow("one of them, must be set");
   const nameless = 'to = "s3://acme-backups"\nsecret_access_key_file = "f"';
   expect(() => read(nameless)).toThrow("access_key_id is needed for a bucket");
   // Whoever names a bucket must not find backups in a folder of that name.
@@ -111,9 +144,14 @@ test("a bucket of backups needs a name, a key's id and its secret, which no mess
     "s3:/acme/x",
     "gs://acme",
     "s3://acme/..",
+    "s3://ab",
+    `s3://${"b".repeat(64)}`,
   ]) {
     const named = `to = "${to}"\n${key}secret_access_key_file = "f"`;
     expect(() => read(named)).toThrow("the bucket has 3 to 63 lower-case letters");
+  }
+  for (const to of ["s3://abc", `s3://${"b".repeat(63)}`]) {
+    expect(read(`to = "${to}"\n${key}secret_access_key_file = "f"`)).toMatchObject({ to });
   }
   expect(read('to = "C:/backups"')).toMatchObject({ to: "C:/backups" });
   for (const every of ["59s", "59999ms"]) {
@@ -133,6 +171,12 @@ test("a key that is no file of a usual size, such as a pipe without a writer, is
         "a file that cannot be read",
       );
     }
+    writeFileSync(long, "x".repeat(262_144));
+    const { upstream: read } = readSettings(
+      upstream(`api_key_file = "${long}"`),
+      ...(["wadi.toml", {}, {}] as const),
+    ).models[0]!;
+    expect(read).toMatchObject({ api_key: "x".repeat(262_144) });
   } finally {
     rmSync(place, { recursive: true });
   }
@@ -327,7 +371,10 @@ describe("an unreadable file", () => {
   test("is reported as not a file, too large or not text", () => {
     const place = folder();
     try {
-      expect(load(place)).toThrow(new SettingsError(`${place} cannot be read (EISDIR)`));
+      const unreadable = new SettingsError(`${place} cannot be read (EISDIR)`);
+      expect(load(place)).toThrow(unreadable);
+      const optional = { file: place, mustExist: false, env: {}, flags: {} };
+      expect(() => loadSettings(optional)).toThrow(unreadable);
       const file = join(place, "wadi.toml");
       writeFileSync(file, " ".repeat(700_000));
       expect(load(file)).toThrow(new SettingsError(`${file} has 684 KB; the maximum is 256 KB`));

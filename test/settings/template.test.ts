@@ -73,6 +73,22 @@ test("it has every setting of the table, with its description, on lines that fit
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
 });
 
+test("words fill lines of 92 characters, and bounds stand behind them", () => {
+  const write = (description: string) => {
+    const one = Type.Integer({ description, default: 5, minimum: 0, maximum: 123_456 });
+    const wait = Type.Unsafe({
+      ...{ type: "string", format: "duration", description: "A time.", default: "5s" },
+      maximum: 60_000,
+    });
+    const server = Type.Object({ one, wait }, { description: "Server.", default: {} });
+    return writeTemplate(Type.Object({ ...Table.properties, server }));
+  };
+  const [a, b] = ["a".repeat(40), "b".repeat(49)];
+  expect(write(`${a} ${b}`)).toContain(`\n# ${a} ${b}\n# From 0 to 123_456.\n#one = 5\n`);
+  expect(write(`${a} ${b}b`)).toContain(`\n# ${a}\n# ${b}b From 0 to 123_456.\n#one = 5\n`);
+  expect(write(a)).toContain('\n# A time. From 0s to 1m.\n#wait = "5s"\n');
+});
+
 test("a nested table follows its parent, with its own header; one with an example is on a line", () => {
   const word = (fallback: string) =>
     Type.String({ description: "A word.", default: fallback, maxLength: 9 });

@@ -19,6 +19,22 @@ for (const [title, value] of values) {
   });
 }
 
+test("half a surrogate pair is written as a text that can be read", () => {
+  expect(readToml(`value = ${writeValue("a\ud800b")}`).value.value).toBe("a\ufffdb");
+});
+
+test("tables and lists may have 32 levels", () => {
+  const names = (count: number) => Array.from({ length: count }, () => "a").join(".");
+  for (const write of [
+    (levels: number) => `[${names(levels)}]`,
+    (levels: number) => `${names(levels)} = 1`,
+    (levels: number) => `a = ${"[".repeat(levels)}${"]".repeat(levels)}`,
+  ]) {
+    expect(() => readToml(write(32))).not.toThrow();
+    expect(() => readToml(write(34))).toThrow("more than 32 levels");
+  }
+});
+
 test.each<[title: string, text: string, positions: string[]]>([
   ["at the top", "a = 1\r\n b = 2", ["a 1:1", "b 2:2"]],
   ["after a byte order mark", "\uFEFFa = 1", ["a 1:2"]],
@@ -64,6 +80,7 @@ test.each<[text: string, place: ReturnType<typeof placeTable>]>([
   ["[t]", { kind: "empty", at: 3 }],
   ["\n[t]\na = 1", { kind: "filled", line: 2 }],
   ["[t]\n[t.u]", { kind: "filled", line: 1 }],
+  ["[t.u]", { kind: "filled", line: 1 }],
   ["t = {}", { kind: "filled", line: 1 }],
   ["[[t]]", { kind: "filled", line: 1 }],
 ])("the place of a table in %j", (text, place) => {
