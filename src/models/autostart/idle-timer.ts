@@ -23,19 +23,17 @@ export class IdleTimer {
 
   leave(): void {
     this.#inFlight--;
-    if (this.#inFlight === 0) this.#idleSinceMs = this.#clock.monotonic();
+    this.#idleSinceMs = this.#clock.monotonic();
   }
 
-  /** Calls `run` once nothing is in flight and the server has been idle and up long enough. */
+  /** Calls `run` once the server has been idle and up long enough; stop an earlier one before. */
   start(idleStopMs: number, minUpMs: number, run: () => void): void {
-    this.stop();
     // One timer that checks again costs less than one after each request.
     const check = () => {
       const nowMs = this.#clock.monotonic();
-      const isBusy = this.#inFlight > 0;
-      const idleDueMs = (isBusy ? nowMs : this.#idleSinceMs) + idleStopMs;
+      const idleDueMs = (this.#inFlight > 0 ? nowMs : this.#idleSinceMs) + idleStopMs;
       const dueMs = Math.max(idleDueMs, this.#upSinceMs + minUpMs);
-      if (!isBusy && nowMs >= dueMs) run();
+      if (nowMs >= dueMs) run();
       else this.#cancel = this.#clock.after(dueMs - nowMs, check);
     };
     check();

@@ -94,7 +94,7 @@ export class ReplicaHealth {
       // The replica is busy: it still answers its requests.
       this.#misses = 0;
     } else this.#misses += status === "refused" ? MISSES_MAX : 1;
-    this.#setHealthy(this.#misses === 0 || (this.#isHealthy && this.#misses < MISSES_MAX));
+    this.#setHealthy(this.#misses < MISSES_MAX);
   }
 
   #setHealthy(isHealthy: boolean): void {

@@ -94,7 +94,6 @@ export class Replicas<S> {
       left = leftMs();
       if (answers >= FAILED_REPLIES_MAX || left <= 0) break;
       tried = [...tried, slot.replica];
-      if (tried.length === this.#replicas.length) break;
     }
     result.attempts = attempts;
     if (asked) {

@@ -6,7 +6,6 @@ import type { StartPlan } from "../../../src/models/autostart/start-plan.ts";
 import { managedServerStore } from "../../../src/models/autostart/store.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { stores } from "../../../src/stores.ts";
-import { ALONE } from "../../support/alone.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { placeInMemory } from "../../support/memory.ts";
 
@@ -30,6 +29,8 @@ export interface Bench extends AsyncDisposable {
   /** Sends a request and adds its outcome to `ended`, such as `1 up` or `2 model_offline`. */
   call(name: string | number, signal?: AbortSignal, account?: string): Promise<void>;
   ended: string[];
+  /** Lets work on the server wait for this. */
+  wait(other: Promise<void>): void;
   /** The reason of its last failure. */
   why(): string;
   state(): Promise<string>;
@@ -41,12 +42,22 @@ export interface BenchOptions {
   database?: Database;
   /** Whether the managed server has a holder. */
   isHeld?: boolean;
+  /** What work on the server waits for first. */
+  lease?: Promise<void>;
+  /** Whether the lease is still this process's. */
+  mayAct?(): Promise<boolean>;
 }
 
 /** A holder without reactions. */
 export const NOBODY = { onUp() {}, onDown() {} };
 
-export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOptions = {}) {
+export async function openBench({
+  plan = {},
+  isHeld = true,
+  lease,
+  mayAct = async () => true,
+  ...given
+}: BenchOptions = {}) {
   const clock = createManualClock();
   const lines: string[] = [];
   const onFailure = (failure: unknown) => {
@@ -77,7 +88,13 @@ export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOpt
     clock,
     log: createLog(clock, (line) => void lines.push(line.slice(9).trimEnd()), true),
     notes: { ...notes, note },
-    process: ALONE,
+    process: {
+      async withLease(_, work) {
+        await lease;
+        await work(mayAct);
+        return true;
+      },
+    },
     isShared: false,
     plan: {
       async isUp() {
@@ -114,6 +131,9 @@ export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOpt
       const refused = await managed.enter(account, signal);
       ended.push(`${name} ${refused?.code ?? "up"}`);
       if (refused) said = refused.reason;
+    },
+    wait(other) {
+      lease = other;
     },
     why: () => said,
     state: async () => {

@@ -610,6 +610,68 @@ describe("a state that changes during a check", () => {
   });
 });
 
+test("a server that sleeps is not asked for its health, which may wake it, by any holder", async () => {
+  await using bench = await openBench();
+  const { looks } = bench.server;
+  await bench.clock.advance(60_000);
+  bench.managed.hold({ ...NOBODY });
+  await bench.clock.advance(60_000);
+  expect([bench.server.looks, await bench.state()]).toEqual([looks, "asleep"]);
+});
+
+test("a server on its way up counts as gone without a check", async () => {
+  await using bench = await openBench();
+  const { clock, server, managed } = bench;
+  void bench.call(1);
+  await clock.advance(500);
+  const { looks } = server;
+  expect([await managed.isGone(STAYS), server.looks, await bench.state()]).toEqual([
+    ...[true, looks, "starting"],
+  ]);
+});
+
+test("a server that was started after its stop is used again when it was lost and is back", async () => {
+  await using bench = await openBench();
+  const { clock, server, managed } = bench;
+  server.isHealthy = true;
+  await bench.call(1);
+  managed.stopNow();
+  await clock.advance(0);
+  void bench.call(2);
+  await clock.advance(1_000);
+  expect([bench.ended.at(-1), server.starts]).toEqual(["2 up", 1]);
+  server.isHealthy = false;
+  expect(await managed.isGone(STAYS)).toBe(true);
+  server.isHealthy = true;
+  await bench.call(3);
+  expect([bench.ended.at(-1), server.starts]).toEqual(["3 up", 1]);
+});
+
+test("without a lease a start has failed for all who wait for it", async () => {
+  const lease = Promise.withResolvers<never>();
+  await using bench = await openBench({ lease: lease.promise });
+  for (const n of [1, 2]) void bench.call(n);
+  lease.reject(new Error("the database is gone"));
+  await bench.clock.advance(0);
+  expect(bench.ended).toEqual([`1 ${OFFLINE}`, `2 ${OFFLINE}`]);
+  expect(bench.lines.join("\n")).toContain("Error: the database is gone");
+});
+
+test("an idle server that was lost while its stop waited for the lease is not stopped", async () => {
+  const lease = Promise.withResolvers<void>();
+  await using bench = await openBench({ isHeld: false, plan: { idleStopMs: 60_000 } });
+  const { clock, server, managed } = bench;
+  server.isHealthy = true;
+  managed.hold(NOBODY);
+  await clock.advance(0);
+  bench.wait(lease.promise);
+  await clock.advance(60_000);
+  server.isHealthy = false;
+  expect(await managed.isGone(STAYS)).toBe(true);
+  lease.resolve();
+  expect([await bench.state(), server.stops]).toEqual(["asleep", 0]);
+});
+
 test("a failed start stays one, although the server that was stopped is seen down", async () => {
   await using bench = await openBench();
   const { server, clock, managed } = bench;
@@ -649,7 +711,7 @@ test.each([
   [[], null],
   [[5], 5],
   [[2, 9], 9],
-  [[900, 20, 30, 10, 40], 30],
+  [[900, 20, 100, 10, 40], 40],
 ])("of the starts %j the usual one is %p", (recentStartsMs, usual) => {
   expect(findUsualStart(recentStartsMs)).toBe(usual);
 });
@@ -750,6 +812,19 @@ describe("an operator", () => {
     server.isHealthy = true;
     await clock.advance(1_000);
     expect(ended).toEqual(["1 up", "2 up"]);
+  });
+
+  test("stops a server no more once its lease is another process's", async () => {
+    await using bench = await openBench({ mayAct: async () => false });
+    bench.server.isHealthy = true;
+    await bench.call(1);
+    bench.managed.stopNow();
+    await bench.clock.advance(1_000);
+    expect([bench.server.stops, bench.managed.isUp]).toEqual([0, true]);
+    expect(bench.lines).toContain(
+      "warn  autostart: model server could not be stopped upstream=gpu:8000" +
+        ' reason="another process has it"',
+    );
   });
 
   test("stops no server without a way to do it", async () => {

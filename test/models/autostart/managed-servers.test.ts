@@ -61,7 +61,8 @@ ${lines.replaceAll("BASE", base)}
 
 async function build(text: string) {
   const read = (next: string) => readSettings(next, "wadi.toml", {}, {});
-  const log = createLog(clock, () => {}, true);
+  const lines: string[] = [];
+  const log = createLog(clock, (line) => void lines.push(line), true);
   const egress = createTrustedEgress({ clock });
   const ids = createSeededIds();
   const deps = { database, process: ALONE, egress, clock, ids, log };
@@ -81,7 +82,7 @@ async function build(text: string) {
       await clock.advance(0);
     }
   };
-  return { models, ask, until, change: (next: string) => models.change(read(next)) };
+  return { models, lines, ask, until, change: (next: string) => models.change(read(next)) };
 }
 /** Advances this number of seconds, each with time for a round trip. */
 async function pass(seconds: number) {
@@ -96,13 +97,15 @@ const WAKE = 'request = "POST BASE/wake?level=2"';
 
 describe("models with the same start", () => {
   test("share one managed server, which is started once", async () => {
-    const { ask } = await build(write({ one: WAKE, two: WAKE }));
+    const { ask, lines } = await build(write({ one: WAKE, two: WAKE }));
     const endings = await Promise.all([ask("one"), ask("two"), ask("one")]);
     expect(endings.map(({ ok }) => ok)).toEqual([true, true, true]);
     expect(count("/wake")).toBe(1);
     // Addresses may hold secrets, so none is stored.
     const [row] = await database.bind(managedServerStore).list();
     expect(row!.id).toMatch(/^[0-9a-f]{64}$/);
+    expect(lines.join("")).toContain(`upstream=${new URL(upstream.url).host} `);
+    expect(lines.join("")).not.toMatch(/wake|ready|level/);
   });
 
   test("and those with another do not", async () => {
@@ -228,6 +231,21 @@ test("a failed command is a failed start", async () => {
     code: "model_offline",
     reason: "its unit did not start: its command exited with 4",
   });
+});
+
+test("each stub with a delay has a server of its own, and one without has none", async () => {
+  const write = (id: string, delay: string) =>
+    `[[models]]\nid = "${id}"\nupstream = { kind = "stub", start_delay = "${delay}" }\n`;
+  const text = write("one", "5s") + write("two", "5s") + write("three", "0s");
+  const { models, ask } = await build(text);
+  const first = ask("one");
+  await clock.advance(6_000);
+  expect(await first).toMatchObject({ waitedMs: 5_000 });
+  const second = ask("two");
+  await clock.advance(6_000);
+  expect(await second).toMatchObject({ waitedMs: 5_000 });
+  const { managed } = models.registry.resolve("three").model.backend;
+  expect([managed, (await ask("three")).waitedMs]).toEqual([undefined, undefined]);
 });
 
 test("a stub that was started stays up when its settings change", async () => {

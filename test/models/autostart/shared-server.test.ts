@@ -137,9 +137,32 @@ test("a request of a process that had it up starts a server that another one has
   const asleep = first.isUp ? second : first;
   const other = first.isUp ? first : second;
   expect([asleep.isUp, other.isUp]).toEqual([false, true]);
-  const asked = ask(other);
+  let ups = 0;
+  other.hold({
+    onUp: () => void ups++,
+    onDown() {},
+  });
+  const asked = Promise.all([ask(other), ask(other)]);
   await clock.advance(30 * SECOND_MS);
-  expect([await asked, server.starts, server.stops]).toEqual([true, 2, 1]);
+  expect([await asked, server.starts, server.stops]).toEqual([[true, true], 2, 1]);
+  // It was up when it was held, and was found asleep once for both.
+  await clock.advance(MINUTE_MS);
+  expect(ups).toBe(2);
+});
+
+test("a use that has ended is told no more, and a request is told before it is sent", async () => {
+  const { clock, open, ask, uses } = await openShared();
+  const managed = open(1);
+  const started = ask(managed);
+  await clock.advance(30 * SECOND_MS);
+  await started;
+  managed.leave();
+  await clock.advance(5 * SECOND_MS);
+  const before = uses();
+  await clock.advance(MINUTE_MS);
+  expect([uses(), managed.isUp, managed.tryEnter()]).toEqual([before, true, false]);
+  expect([await ask(managed), uses()]).toEqual([true, before + 1]);
+  expect(managed.tryEnter()).toBe(true);
 });
 
 test("a use is told every five seconds, however many requests there are", async () => {

@@ -79,18 +79,20 @@ test("a wait for the token count is not repeated, and a failed start gives the s
 });
 
 test("a vanished server is started, and the request repeated once", async () => {
-  const { server, clock, ask, asked } = await openGate([
-    ...[DONE, { ...REFUSED, waitedMs: 5 }, DONE],
-  ]);
-  server.isHealthy = true;
-  await ask();
-  server.isHealthy = false;
-  const completion = ask();
-  await clock.advance(3_000);
-  server.isHealthy = true;
-  await clock.advance(1_000);
-  expect(await completion).toEqual({ ...DONE, attempts: 2, waitedMs: 4_005 });
-  expect([server.starts, asked()]).toEqual([1, 3]);
+  for (const code of ["upstream_error", "upstream_timeout", "model_offline"] as const) {
+    const { server, clock, ask, asked } = await openGate([
+      ...[DONE, { ...REFUSED, code, waitedMs: 5 }, DONE],
+    ]);
+    server.isHealthy = true;
+    await ask();
+    server.isHealthy = false;
+    const completion = ask();
+    await clock.advance(3_000);
+    server.isHealthy = true;
+    await clock.advance(1_000);
+    expect(await completion).toEqual({ ...DONE, attempts: 2, waitedMs: 4_005 });
+    expect([server.starts, asked()]).toEqual([1, 3]);
+  }
 });
 
 test("replicas that are all unavailable may have vanished too", async () => {

@@ -239,3 +239,31 @@ test("a failure among several trials opens it again, whatever the results of the
   breaker.note(GOOD, 2);
   expect(breaker.turns).toEqual([true, false]);
 });
+
+test("the end of another request neither ends the trial nor counts as its success", async () => {
+  const breaker = open();
+  const [one, other] = [breaker.begin(), breaker.begin()];
+  breaker.note(fail(), 5);
+  await breaker.clock.advance(30_000);
+  const trial = breaker.begin();
+  for (const request of [one, other]) breaker.end(request, GOOD);
+  expect([breaker.admits(), breaker.turns]).toEqual([false, [true]]);
+  breaker.end(trial, GOOD);
+  expect([breaker.admits(), breaker.turns]).toEqual([true, [true]]);
+});
+
+test("a close forgets failures that were too few to open it", () => {
+  const breaker = open();
+  breaker.note(fail(), 4);
+  breaker.close();
+  breaker.note(fail(), 4);
+  expect([breaker.admits(), breaker.turns]).toEqual([true, []]);
+});
+
+test("a caller who leaves is no sign of life", () => {
+  const breaker = open();
+  breaker.note(SILENT, 4);
+  breaker.note(fail({ code: "client_closed_request", retryable: false }));
+  breaker.note(SILENT);
+  expect([breaker.signsOfLife, breaker.findSilence()]).toEqual([0, SILENT]);
+});

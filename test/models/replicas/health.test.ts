@@ -6,7 +6,7 @@ import {
   isWatched,
   ReplicaHealth,
 } from "../../../src/models/replicas/health.ts";
-import { createTrustedEgress } from "../../../src/net/index.ts";
+import { createTrustedEgress, OWN_ACCOUNT } from "../../../src/net/index.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { startUpstream } from "../../support/upstream.ts";
 
@@ -301,4 +301,37 @@ test("an observer that throws is logged, and the checks continue", async () => {
   await clock.advance(4_000);
   expect([looks, bugs]).toEqual([3, [bug]]);
   health.stop();
+});
+
+test("a check is a request of the program's own, of whatever size its answer is", async () => {
+  const asked: unknown[] = [];
+  const look = createHealthCheck({
+    post: () => {
+      throw new Error("a check changes nothing");
+    },
+    get(headers, listener, account) {
+      asked.push(headers, account);
+      const head = { status: 200, header: () => null, length: null, isChunked: true, isKept: true };
+      queueMicrotask(() => {
+        listener.onHead(head);
+        listener.onBody(Buffer.alloc(65_537));
+      });
+      return { cut: () => void asked.push("cut"), pause() {}, resume() {} };
+    },
+  });
+  expect(await look(new AbortController().signal)).toBe("alive");
+  expect(asked).toEqual([{}, OWN_ACCOUNT, "cut"]);
+});
+
+test("a server that was just started begins without missed checks", async () => {
+  const { clock, state, turns, start, stop, forgive } = watch();
+  state.seen = "unwell";
+  start();
+  await clock.advance(0);
+  forgive();
+  await clock.advance(2_000);
+  expect(turns).toEqual([]);
+  await clock.advance(2_000);
+  expect(turns).toEqual([false]);
+  stop();
 });
