@@ -5,6 +5,7 @@ import {
   countPromptTokens,
   countTokens,
   estimateTokens,
+  listTexts,
   splitTokens,
   takeCodePoints,
 } from "../../src/models/tokens.ts";
@@ -117,4 +118,22 @@ test.each([
   expect(estimated).toBeLessThan((counted * 4) / 3);
   const halves = estimateTokens(text.slice(0, 7)) + estimateTokens(text.slice(7));
   expect(halves).toBeCloseTo(estimated, 9);
+});
+
+test("each script has its own estimate, from its first letter to its last", () => {
+  const units = ["\x7f", "\x80", "\u05ff", "\u0600", "\u08ff", "\u0900", "\u1fff", "\u2000"];
+  units.push("\ud7ff", "\ud800", "\uffff");
+  expect(units.map(estimateTokens)).toEqual([
+    ...[0.25, 0.22, 0.22, 0.3, 0.3, 0.35, 0.35, 0.7, 0.7, 0.8, 0.8],
+  ]);
+  expect(takeCodePoints("\uffffab", 1)).toBe("\uffff");
+});
+
+test("tools are a text of the prompt, which each tokenizer counts for itself", () => {
+  const tools = [{ type: "function" as const, function: { name: "add" } }];
+  const asked = createAsk("one two", { tools });
+  expect(listTexts(asked)).toEqual(["one two", JSON.stringify(tools)]);
+  expect(listTexts(createAsk("one two"))).toEqual(["one two"]);
+  const counts = [() => 100, () => 1, () => 100].map((count) => countPromptTokens(asked, count));
+  expect(counts).toEqual([204, 6, 204]);
 });

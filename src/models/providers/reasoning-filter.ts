@@ -125,7 +125,6 @@ class ReasoningFilter {
   #close(): void {
     this.#mode = this.#mode === "reasoning" && this.#isNested ? "unsure" : "text";
     this.#isNested = false;
-    this.#hasBegun = false;
     this.#unsure = "";
     this.#needsTrim ||= !this.#hasSent;
   }

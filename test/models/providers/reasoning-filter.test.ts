@@ -192,3 +192,49 @@ test("a pending onChunk holds the model back", async () => {
   await answered;
   expect(order).toEqual(["the caller has read", "the model goes on"]);
 });
+
+test("a held end holds the completion", async () => {
+  const gate = Promise.withResolvers<void>();
+  const model: RawComplete = async (_, onChunk) => {
+    void onChunk({ kind: "text", text: "<" });
+    return GOOD;
+  };
+  const answered = withoutReasoning(model, { reasons: false, thought_opens: "reply" })(
+    createAsk("Hello"),
+    () => gate.promise,
+    new AbortController().signal,
+  );
+  await new Promise(setImmediate);
+  expect(Bun.peek.status(answered)).toBe("pending");
+  gate.resolve();
+  expect(await answered).toBe(GOOD);
+});
+
+test("a reply that is cut keeps the begin of a tag in its text", async () => {
+  const completion = { ...GOOD, finishReason: "length" };
+  expect(joinText(await filter(["answer <th"], { completion }))).toBe("answer <th");
+});
+
+test("a closing tag ends all reasoning before it, also behind a whole block", async () => {
+  const text = "secret <think>secret</think>secret</think>answer";
+  expect(joinText(await filter([text], { reasons: true }))).toBe("answer");
+});
+
+test("a quoted tag of one block says nothing of the next", async () => {
+  const completion = { ...GOOD, finishReason: "length" };
+  const text = "<think>a<think>b</think>c</think>one<think>d</think>two";
+  expect(joinText(await filter([text], { completion }))).toBe("onetwo");
+});
+
+test("a tag quoted in reasoning that the prompt has opened needs a closing one of its own", async () => {
+  const chunks = ["secret ", "<think>", "secret</think>", "secret</think>answer"];
+  const way: Way = { reasons: true, thought_opens: "always" };
+  expect(joinText(await filter(chunks, way))).toBe("answer");
+});
+
+test("space behind reasoning stays where a call came before", async () => {
+  expect(await filter([CALL, "<think>secret</think> answer"])).toEqual([
+    CALL,
+    { kind: "text", text: " answer" },
+  ]);
+});

@@ -264,6 +264,17 @@ describe("a server that fails", () => {
     expect(await count()).toBe(5);
   });
 
+  test("in time is no failure of the next one, which was not asked", async () => {
+    const silent = serve({ "/tokenize": never });
+    const there = serve(vllm);
+    const { count, clock } = connect([silent.url, there.url]);
+    const counted = count();
+    while (silent.asked.length === 0) await clock.advance(0);
+    await clock.advance(5_000);
+    expect([await counted, await count()]).toEqual([null, 21]);
+    expect([paths(there), clock.pending()]).toEqual([["/tokenize"], 0]);
+  });
+
   test("is followed by another replica, which is first the next time", async () => {
     const gone = serve({});
     await gone.stop();
@@ -314,6 +325,23 @@ describe("a server that fails", () => {
     expect(await count(createAsk("Another"))).toBeNull();
     expect(await count(createAsk("Another"))).toBe(30);
   });
+});
+
+test("a count is a positive number that is exact, in a reply of at most 4 MB", async () => {
+  let body = "";
+  const upstream = serve({ "/tokenize": () => new Response(body) });
+  const read = async (text: string) => {
+    body = text;
+    return connect([upstream.url]).count();
+  };
+  expect(await read('{"count":1}')).toBe(1);
+  for (const value of ["0", "-1", "1.5", "9007199254740992", '"1"', "null"]) {
+    expect(await read(`{"count":${value}}`)).toBeNull();
+  }
+  const pad = (bytes: number) => `{"count":1,"pad":"${"x".repeat(bytes - 20)}"}`;
+  expect(pad(100).length).toBe(100);
+  expect(await read(pad(4_194_304))).toBe(1);
+  expect(await read(pad(4_194_305))).toBeNull();
 });
 
 describe("a caller who leaves", () => {

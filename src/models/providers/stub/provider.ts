@@ -64,14 +64,12 @@ class StubStream {
   }
 
   async run(onChunk: OnRawChunk, signal: AbortSignal): Promise<Completion> {
-    const { stream, reasoning } = this.#request;
+    const { stream } = this.#request;
     const { clock, ids } = this.#options;
     // Like a server, it sends nothing before the call has returned.
     await Promise.resolve();
     const plan = planReply(this.#request, () => `call_${ids.token(24)}`);
     const { tokens, ...end } = plan;
-    // Reasoning costs the stub no token.
-    if (reasoning) void onChunk({ kind: "reasoning", text: "" });
     const whole: Chunk[] = [];
     for (const token of tokens) {
       if (token.do === "send") {
@@ -141,5 +139,5 @@ function append(whole: Chunk[], chunk: Chunk): void {
   if (last?.kind === "text" && chunk.kind === "text") last.text += chunk.text;
   else if (last?.kind === "call" && chunk.kind === "call" && last.index === chunk.index) {
     last.arguments += chunk.arguments;
-  } else whole.push({ ...chunk });
+  } else whole.push(chunk);
 }

@@ -286,3 +286,8 @@ test.each([
   expect(tokens).toBeLessThanOrEqual(8_192);
   expect(["stop", "length"]).toContain(finish_reason);
 });
+
+test("a script cuts what a stop has left", () => {
+  const { text, events, tokens } = read("!say a b c d e f\n!cut", { stop: ["c"] });
+  expect([text, events, tokens]).toEqual(["a b", ["upstream_error"], 2]);
+});

@@ -1,6 +1,10 @@
 // Tests that the stub model's tool arguments conform to the tool's schema.
 import { expect, test } from "bun:test";
-import { writeArguments } from "../../../../src/models/providers/stub/schema-filler.ts";
+import { writeMatch } from "../../../../src/models/providers/stub/pattern.ts";
+import {
+  writeArguments,
+  writeDocument,
+} from "../../../../src/models/providers/stub/schema-filler.ts";
 
 /** The value of one required property `x` of that schema. */
 function fill(schema: unknown, message = "please", root: Record<string, unknown> = {}): unknown {
@@ -98,3 +102,77 @@ test.each([["1"], ["-"], ["1.1"], ["1 "]])(
     expect(typeof fill({ type: "number" }, message)).toBe("number");
   },
 );
+
+/** An object in an object, whose innermost value stands at this depth. */
+const nest = (depth: number): Record<string, unknown> =>
+  depth === 0
+    ? { type: "boolean" }
+    : { type: "object", properties: { x: nest(depth - 1) }, required: ["x"] };
+const written = (depth: number, value: boolean | null) =>
+  `${'{"x":'.repeat(depth)}${value}${"}".repeat(depth)}`;
+
+test("arguments have values down to the eighth level, documents to the sixteenth", () => {
+  expect(writeArguments(nest(8), "x")).toBe(written(8, true));
+  expect(writeArguments(nest(9), "x")).toBe(written(9, null));
+  expect(writeDocument(nest(16), "x")).toBe(written(16, true));
+  expect(writeDocument(nest(17), "x")).toBe("null");
+});
+
+test("texts, lists and references are bounded", () => {
+  expect(fill({ type: "string" }, "y".repeat(1_001))).toBe("y".repeat(1_000));
+  expect(fill({ type: "string", minLength: 20_000 }, "y")).toHaveLength(10_000);
+  const list = { type: "array", items: { type: "boolean" }, minItems: 501 };
+  expect(fill(list)).toEqual(Array.from({ length: 500 }, () => true));
+  // The values of all lists together have a bound.
+  const [, second] = fill({ type: "array", prefixItems: [list, list], minItems: 2 }) as unknown[][];
+  expect(second!.filter((value) => value !== null).length).toBeLessThan(30);
+  const chain = (references: number) => {
+    const names = Array.from({ length: references }, (_, n) => `D${n}`);
+    const last = { type: "boolean" };
+    const $defs = Object.fromEntries(
+      names.map((name, n) => [
+        name,
+        n + 1 === references ? last : { $ref: `#/$defs/${names[n + 1]}` },
+      ]),
+    );
+    return fill({ $ref: "#/$defs/D0" }, "y", { $defs });
+  };
+  expect([chain(7), chain(8)]).toEqual([true, "y"]);
+});
+
+test.each([
+  [{ type: "number", exclusiveMinimum: 1 }, 2],
+  [{ type: "number", exclusiveMaximum: 1 }, 0],
+  [{ type: "number", exclusiveMinimum: 1, maximum: 2 }, 1.5],
+  [{ type: "integer", exclusiveMinimum: 1 }, 2],
+  [{ type: "integer", exclusiveMinimum: 1, exclusiveMaximum: 3 }, 2],
+  [{ type: "string", maxLength: 1 }, "\u{1f600}"],
+  [{ type: "string", minLength: 4 }, "\u{1f600}\u{1f600}xx"],
+])("%j is filled with %j", (schema, value) => {
+  expect(fill(schema, "\u{1f600}\u{1f600}")).toBe(value);
+});
+
+test("a reference into another document is not followed", () => {
+  const $defs = { Place: { const: 7 } };
+  expect(fill({ $ref: "#/$defs/Place" }, "y", { $defs })).toBe(7);
+  expect(fill({ $ref: "other.json/$defs/Place" }, "y", { $defs })).toBe("y");
+});
+
+test("a document has the simplest variant, whatever their order", () => {
+  const variants = [{ $ref: "#/$defs/A" }, { type: "object" }, { type: "array" }, { const: 7 }];
+  const root = (anyOf: unknown[]) => ({ anyOf, $defs: { A: { const: 8 } } });
+  const write = (some: unknown[]) => writeDocument(root(some), "x");
+  expect([0, 1, 2].map((from) => write(variants.slice(from)))).toEqual(["7", "7", "7"]);
+  expect([2, 3].map((to) => write(variants.slice(0, to)))).toEqual(["{}", "[]"]);
+});
+
+test("texts for patterns are bounded", () => {
+  expect(writeMatch("a".repeat(500))).toBe("a".repeat(500));
+  expect(writeMatch("a".repeat(501))).toBeNull();
+  expect(writeMatch("a{1000}")).toBe("a".repeat(1_000));
+  expect(writeMatch("a{1001}")).toBeNull();
+  const group = (depth: number) => `${"(".repeat(depth)}a${")".repeat(depth)}`;
+  expect([writeMatch(group(16)), writeMatch(group(17))]).toEqual(["a", null]);
+  expect(["a*", "a?", "a{0,1}"].map((pattern) => writeMatch(pattern, 1))).toEqual(["a", "a", "a"]);
+  expect(writeMatch("a*", 2_000)).toBe("a".repeat(1_000));
+});
