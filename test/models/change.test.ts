@@ -11,11 +11,11 @@ import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
 import { placeInMemory } from "../support/memory.ts";
 
-const write = (urls: string[], more = "") => `
+const write = (urls: string[], more = "", id = "one", name = "") => `
 [[models]]
-id = "one"
+id = "${id}"
 ${more}
-upstream = { kind = "openai", urls = ${JSON.stringify(urls)} }
+upstream = { kind = "openai", urls = ${JSON.stringify(urls)}, model = "${name}" }
 `;
 const URLS = ["http://10.0.0.1/v1", "http://10.0.0.2/v1"];
 
@@ -32,7 +32,8 @@ async function open(text: string) {
   const deps = { database, process: ALONE, egress, clock, ids, log };
   const models = await buildModels({ settings: read(text), ...deps });
   return {
-    find: () => models.registry.resolve("one").model,
+    clock,
+    find: (id = "one") => models.registry.resolve(id).model,
     change: (next: string) => models.change(read(next)),
     [Symbol.asyncDispose]: () => database.close(),
   };
@@ -59,4 +60,16 @@ test("the revision of a provider's model is that of its servers, in any order", 
   expect(models.find().upstream_revision).toBe(upstream_revision);
   await models.change(write(URLS.slice(1)));
   expect(models.find().upstream_revision).not.toBe(upstream_revision);
+  await models.change(write(URLS, "", "one", "other"));
+  expect(models.find().upstream_revision).not.toBe(upstream_revision);
+  await models.change(write(URLS, "self_hosted = true"));
+  expect(models.find().upstream_revision).toBeNull();
+});
+
+test("a model is as old as its first sight, in whole seconds that have passed", async () => {
+  await using models = await open(write(URLS));
+  const { created } = models.find();
+  await models.clock.advance(1_999);
+  await models.change(write(URLS) + write(URLS, "", "two"));
+  expect([models.find().created, models.find("two").created]).toEqual([created, created + 1]);
 });

@@ -1,6 +1,7 @@
 // Tests the cost of a completion: whole micro-SAR, rounded once.
 import { expect, test } from "bun:test";
-import { costOf } from "../../src/models/model.ts";
+import { chooseOutputCap, costOf } from "../../src/models/model.ts";
+import { defaultSettings } from "../../src/settings/index.ts";
 
 const usage = (prompt_tokens: number, completion_tokens: number) => ({
   prompt_tokens,
@@ -15,6 +16,7 @@ test.each<[string, [number, number], [number, number], number]>([
   ["half a micro-SAR is rounded up", [1, 0], [500_000, 0], 1],
   ["less than half is rounded down", [1, 0], [499_999, 0], 0],
   ["a free model costs nothing", [8_192, 8_192], [0, 0], 0],
+  ["half of a large amount is rounded up", [5, 0], [9_000_000_000_100_000, 0], 45_000_000_001],
   ["large amounts stay exact", [999_999_999, 1], [9_000_000_001, 500_000], 8_999_999_992_000],
 ])("%s", (_, [prompt_tokens, completion_tokens], [prompt, completion], cost) => {
   expect(costOf(usage(prompt_tokens, completion_tokens), { prompt, completion })).toBe(cost);
@@ -37,4 +39,19 @@ test("without a price, or beyond the largest number, there is no cost", () => {
   expect(costOf(usage(1, 1), null)).toBeNull();
   const price = { prompt: Number.MAX_SAFE_INTEGER, completion: 0 };
   expect(costOf(usage(1_000_000_000, 0), price)).toBeNull();
+});
+
+test.each<[asked: number | null, key: number | null, tokens: number, by: string]>([
+  [null, null, 1_024, "default"],
+  [1, null, 1, "request"],
+  [4_000, null, 4_000, "request"],
+  [4_001, null, 4_000, "model"],
+  [null, 1_024, 1_024, "default"],
+  [null, 1_023, 1_023, "key"],
+  [4_001, 4_000, 4_000, "key"],
+])("a request of %p tokens by a key with %p gets %p of the %s", (asked, key, max_tokens, by) => {
+  const settings = { ...defaultSettings().models[0]!, max_output_tokens: 4_000 };
+  expect(chooseOutputCap(settings, key, asked)).toEqual({ max_tokens, by } as never);
+  const large = { ...settings, max_output_tokens: 9_000 };
+  expect(chooseOutputCap(large, null, 8_193)).toEqual({ max_tokens: 8_192, by: "service" });
 });

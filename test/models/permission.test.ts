@@ -1,7 +1,18 @@
 // Tests the permission of a key for a model, for every combination of its conditions.
 import { describe, expect, test } from "bun:test";
 import type { Scope } from "../../src/access/index.ts";
-import { authorizeModel, type ModelPermission, needsGrant } from "../../src/models/permission.ts";
+import { accountStore } from "../../src/access/store.ts";
+import {
+  authorizeModel,
+  createGrants,
+  createPermissions,
+  type ModelPermission,
+  needsGrant,
+} from "../../src/models/permission.ts";
+import { modelStore } from "../../src/models/store.ts";
+import { defaultSettings } from "../../src/settings/index.ts";
+import { createManualClock } from "../support/clock.ts";
+import { openTestDatabase } from "../support/database.ts";
 
 type Visibility = "public" | "private" | "internal";
 
@@ -50,4 +61,25 @@ test("a grant is needed exactly where it can change the outcome", () => {
     }
   }
   expect(needsGrant({ visibility: "public", self_hosted: true })).toBe(false);
+});
+
+test("a permission is read with the grants of the caller's account", async () => {
+  const database = await openTestDatabase({ kind: "memory" });
+  const accounts = database.bind(accountStore);
+  for (const id of ["a-1", "a-2"]) await accounts.create({ id, name: id, created_at: 0 });
+  const rented = { ...defaultSettings().models[0]!, id: "rented", self_hosted: false };
+  const permissionOf = createPermissions(database);
+  const of = (account_id: string | null) =>
+    permissionOf(rented, {
+      ...{ key_id: "k-1", account_id, kind: "ordinary", scopes: [], models: null },
+      max_output_tokens: null,
+    });
+  // A model that no server has noted has no grants.
+  expect(await of("a-1")).toBe("refused");
+  await database.bind(modelStore).see(["rented"], 0);
+  await createGrants(database, createManualClock()).grant("a-1", "rented");
+  expect([await of("a-1"), await of("a-2"), await of(null)]).toEqual([
+    ...(["allowed", "refused", "refused"] as const),
+  ]);
+  await database.close();
 });

@@ -207,6 +207,9 @@ describe("the registry", () => {
     expect(await statesOf({})).toEqual(["allowed", ...others] as never);
     expect(await statesOf({ off: ids })).toEqual(["off", ...others] as never);
     expect(await statesOf({ off: ids, blocked: ids })).toEqual(["blocked", ...others] as never);
+    for (const { backend } of models) backend.isDown = () => true;
+    expect(await statesOf({})).toEqual(["off", ...others] as never);
+    expect(await statesOf({ blocked: ids })).toEqual(["blocked", ...others] as never);
   });
 
   test("serves by default unless the default model is off, blocked or down", async () => {
@@ -264,19 +267,22 @@ upstream = { kind = "stub" }
         };
       },
     });
-    const { service } = models;
+    const { service, registry } = models;
     const change = async (...others: string[]) => {
       await models.change(read(...others));
       return noted.splice(0);
     };
-    return { noted, service, change, close: () => database.close() };
+    return { noted, service, registry, change, close: () => database.close() };
   }
 
   test("starts added backends, then stops removed ones, and leaves all others alone", async () => {
-    const { noted, service, change, close } = await openModels();
+    const { noted, service, registry, change, close } = await openModels();
     service.start();
     expect(noted.splice(0)).toEqual(["start one", "start two"]);
     expect(await change(model("one", 200), model("two"))).toEqual([]);
+    for (const name of [undefined, "one"]) {
+      expect(registry.resolve(name).model.settings.max_output_tokens).toBe(200);
+    }
     expect(await change(model("one"), model("three"))).toEqual(["start three", "stop two"]);
     service.stop(0);
     expect(noted).toEqual(["stop one", "stop three"]);

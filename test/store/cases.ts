@@ -568,7 +568,7 @@ const standing = (id: string, fields: Partial<ModelStatus> = {}): ModelStatus =>
   is_granted: false,
   ...fields,
 });
-const addModels = ({ models }: Stores) => models.see(["stub-1", "stub-2"], NOW);
+const addModels = ({ models }: Stores) => models.see(["stub-2", "stub-1"], NOW);
 const addOwnerAndModels = async (stores: Stores) => {
   await addOwner(stores);
   await addModels(stores);
@@ -676,13 +676,21 @@ const modelCases: Case[] = [
   },
   {
     method: "models.listGrants",
-    title: "lists the grants of every account",
+    title: "lists the grants of every account, then by model",
     async setup(stores) {
       await addOwnerAndModels(stores);
-      await stores.models.grant(owner.id, "stub-1", NOW);
+      await stores.accounts.create(other);
+      for (const model of ["stub-2", "stub-1"]) {
+        for (const { id } of [other, owner]) await stores.models.grant(id, model, NOW);
+      }
     },
     act: ({ models }) => models.listGrants(),
-    check: (answer) => expect(answer).toEqual([{ account_id: owner.id, model: "stub-1" }]),
+    check: (answer) =>
+      expect(answer).toEqual(
+        [owner.id, other.id]
+          .toSorted()
+          .flatMap((account_id) => ["stub-1", "stub-2"].map((model) => ({ account_id, model }))),
+      ),
   },
   {
     method: "models.grant",
@@ -700,7 +708,8 @@ const modelCases: Case[] = [
     title: "revokes one grant, and reports whether it existed",
     async setup(stores) {
       await addOwnerAndModels(stores);
-      await stores.models.grant(owner.id, "stub-1", NOW);
+      await stores.accounts.create(other);
+      for (const { id } of [owner, other]) await stores.models.grant(id, "stub-1", NOW);
       await stores.models.grant(owner.id, "stub-2", NOW);
     },
     act: ({ models }) => models.ungrant(owner.id, "stub-1"),
@@ -711,6 +720,7 @@ const modelCases: Case[] = [
         standing("stub-2", granted),
       ]);
       expect(await models.ungrant(owner.id, "stub-1")).toBe(false);
+      expect(await models.find("stub-1", other.id)).toMatchObject(granted);
     },
   },
 ];

@@ -1,12 +1,15 @@
 // Tests which completions are recorded, and that their receiver is not affected.
 import { expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type {
   Chunk,
   Complete,
   Completion,
   ModelRequest,
 } from "../../../src/models/providers/contract.ts";
-import { record } from "../../../src/models/recording/recorder.ts";
+import { openRecorder, record } from "../../../src/models/recording/recorder.ts";
 import { wait } from "../../../src/platform/clock.ts";
 import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
@@ -145,6 +148,36 @@ test("a reply beyond 16 MB is passed on and not stored", async () => {
   expect({ received, kept, tooLarge }).toEqual({ received: 17, kept: [], tooLarge: [ask] });
 });
 
+test("a reply of 16 MB is stored, one of a byte more is not", async () => {
+  const size = 16 * 1_048_576 - 64;
+  for (const [more, count] of [
+    [0, 1],
+    [1, 0],
+  ] as const) {
+    const pieces: [number, string][] = [[0, "x".repeat(size + more)]];
+    const { clock, kept, tooLarge, answer, caller } = start(tell(pieces, GOOD));
+    const told = answer(createAsk("Hello"), () => undefined, caller.signal);
+    await clock.advance(50);
+    await told;
+    expect([kept.length, tooLarge.length]).toEqual([count, 1 - count]);
+    if (count === 1) expect(kept).toMatchObject([{ told: [{ at_ms: 0 }] }]);
+  }
+});
+
+test("the times of a reply begin with its request, which may end well for one who left", async () => {
+  const { clock, kept, answer, caller } = start((its) => async (_, onChunk) => {
+    await wait(its, 7);
+    await onChunk(text("a"));
+    caller.abort();
+    return GOOD;
+  });
+  await clock.advance(1_000);
+  const told = answer(createAsk("Hello"), () => undefined, caller.signal);
+  await clock.advance(50);
+  await told;
+  expect(kept).toMatchObject([{ told: [{ at_ms: 7 }], ended_ms: 7 }]);
+});
+
 test("a reply of too many empty chunks is not stored either", async () => {
   const pieces = Array.from({ length: 262_145 }, (): [number, string] => [0, ""]);
   const { clock, kept, tooLarge, answer, caller } = start(tell(pieces, GOOD));
@@ -153,4 +186,15 @@ test("a reply of too many empty chunks is not stored either", async () => {
   await clock.advance(50);
   expect(await told).toBe(GOOD);
   expect([kept, tooLarge]).toEqual([[], [ask]]);
+});
+
+test("a recording overwrites no file, and says why it cannot be made", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "wadi-recorder-"));
+  const file = join(directory, "file");
+  writeFileSync(file, "mine");
+  const clock = createManualClock();
+  await expect(openRecorder(file, clock)).rejects.toThrow(`${file} is there already`);
+  await expect(openRecorder(join(file, "x"), clock)).rejects.toThrow("cannot be made (ENOTDIR)");
+  expect(readFileSync(file, "utf8")).toBe("mine");
+  rmSync(directory, { recursive: true });
 });

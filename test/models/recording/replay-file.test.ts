@@ -56,6 +56,7 @@ const BAD: [title: string, content: string | Uint8Array, says: string][] = [
   ["an empty file", "", FOREIGN.replace(":1", "")],
   ["a text", "[Secret]\nport = 0\n", FOREIGN],
   ["other JSON", write({ Secret: 1 }), FOREIGN],
+  ["a recording behind an empty line", `\n${write(HEAD, TAKE)}`, FOREIGN],
   ["a recording without its first line", write(TAKE), FOREIGN],
   [
     "another version",
@@ -84,6 +85,7 @@ const DAMAGES: [title: string, damage: object][] = [
   ["a piece at no time", { told: [at("1", TAKE.told[0]!.piece)] }],
   ["a piece after days", { told: [at(1e10, TAKE.told[0]!.piece)] }],
   ["a call without a begin", { told: [at(1, { kind: "call", index: 0, arguments: "" })] }],
+  ["a call without an id", { told: [at(1, { ...call, id: undefined })] }],
   ["a call out of its order", { told: [at(1, { ...call, index: 1e9 })] }],
   ["no ending", { ending: undefined }],
   ["an ending without usage", { ending: { ok: true, finish_reason: "stop" } }],
@@ -98,6 +100,23 @@ for (const [title, damage] of DAMAGES) {
   });
 }
 
+test("names and texts may be as long as their bounds", () => {
+  const x = (count: number) => "x".repeat(count);
+  const why = (count: number) => ({ ending: { ...FAILURE, why: x(count) } });
+  const end = (some: object) => ({ ending: { ...TAKE.ending, ...some } });
+  for (const [whole, more] of [
+    [{ model: x(128) }, { model: x(129) }],
+    [{ key: "f".repeat(64) }, { key: "f".repeat(65) }],
+    [end({ finish_reason: x(64) }), end({ finish_reason: x(65) })],
+    [end({ stop_sequence: x(256) }), end({ stop_sequence: x(257) })],
+    [why(500), why(501)],
+    [{ ended_ms: 86_400_000 }, { ended_ms: 86_400_001 }],
+  ]) {
+    expect(open(write(HEAD, { ...TAKE, ...whole }))).toStartWith("1 of ");
+    expect(open(write(HEAD, { ...TAKE, ...more }))).toBe(`FILE:2: ${DAMAGED}`);
+  }
+});
+
 test("a file that is missing, irregular or too large is reported", () => {
   const missing = join(directory, "missing");
   expect(() => openReplay(missing)).toThrow(`${missing} does not exist: correct --replay`);
@@ -106,4 +125,7 @@ test("a file that is missing, irregular or too large is reported", () => {
   writeFileSync(large, write(HEAD, TAKE));
   truncateSync(large, 256 * 1024 * 1024 + 1);
   expect(() => openReplay(large)).toThrow(`${large} is larger than 256 MB`);
+  const pipe = join(directory, "pipe");
+  expect(Bun.spawnSync(["mkfifo", pipe]).success).toBeTrue();
+  expect(() => openReplay(pipe)).toThrow(`${pipe} is no file`);
 });

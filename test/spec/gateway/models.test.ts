@@ -194,7 +194,7 @@ describe("GET /v1/models/{id}", () => {
   });
 
   test("an id that the list lacks is `model_not_found`, in the envelope of a chat", async () => {
-    for (const id of ["unknown", "hidden", "inner", "elsewhere", "%", "%2F"]) {
+    for (const id of ["unknown", "hidden", "inner", "elsewhere", "MAIN", "%", "%2F"]) {
       const refused = await readRefusal(await app.get(`/v1/models/${id}`));
       expect([id, ...refused]).toEqual([id, 404, "model_not_found", "model"]);
     }
