@@ -1,7 +1,9 @@
 // Tests the bundled tokenizer against the library's own counts, and its maximum.
 import { describe, expect, spyOn, test } from "bun:test";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import type { Compute } from "../../../src/compute/index.ts";
 import { countBundled } from "../../../src/models/bundled-tokenizer/count.ts";
+import { createTextCount, TOKENS } from "../../../src/models/bundled-tokenizer/task.ts";
 import { chooseCases, countRounds } from "../../support/rounds.ts";
 
 const BYTES = countRounds(256) * 1024;
@@ -101,4 +103,23 @@ test("the count stops at its maximum", async () => {
   const enough = await countBundled([" a".repeat(BYTES / 2)], 1_000);
   expect(enough).toBeGreaterThan(1_000);
   expect(enough).toBeLessThanOrEqual(1_000 + 4_096);
+});
+
+test("a count at its maximum goes on, since the next text may be too much", async () => {
+  expect(await countBundled(["one", " two", " three"], 1)).toBe(2);
+  expect(await countBundled(["one", " two"], 2)).toBe(2);
+});
+
+test("a count that has failed is none, and no zero", async () => {
+  const asked: unknown[] = [];
+  const count = (computed: object) =>
+    createTextCount({
+      async run(task: unknown, input: unknown) {
+        asked.push(task, input);
+        return computed;
+      },
+    } as unknown as Compute)(["one"], 7, { account: "a-1" });
+  expect(await count({ ok: false })).toBeNull();
+  expect(await count({ ok: true, value: 3 })).toBe(3);
+  expect(asked.slice(0, 2)).toEqual([TOKENS, { texts: ["one"], tokensMax: 7 }]);
 });

@@ -1,6 +1,8 @@
 // Tests that model servers are recognised by their own replies, and odd replies are handled.
 import { afterEach, describe, expect, test } from "bun:test";
 import { type ProbeReport, probeServer, type ServerProbe } from "../../../src/models/index.ts";
+import { testCapabilities } from "../../../src/models/probe/capability-tests.ts";
+import type { ProbeClient } from "../../../src/models/probe/client.ts";
 import { createTrustedEgress } from "../../../src/net/index.ts";
 import { createManualClock } from "../../support/clock.ts";
 import {
@@ -90,6 +92,13 @@ describe("each kind is recognised by its own replies", () => {
     expect(found).toMatchObject({
       ...{ tools: false, reasoning: true, reasoning_on: null, reasoning_off: null },
     });
+  });
+
+  test("a document may begin with space", async () => {
+    const say = (body: { response_format?: object }) =>
+      body.response_format ? { content: ' \n{"w' } : {};
+    const found = await report(vllm({ "POST /v1/chat/completions": chat({ say }) }));
+    expect(found.structured_outputs).toBe(true);
   });
 
   test("an image that was read as text does not count as seen", async () => {
@@ -392,4 +401,27 @@ describe("a server with a key", () => {
     const probed = await probe(root, null, "sk-right");
     expect(probed.ok && probed.report.version).toBe("0.5.3");
   });
+});
+
+test("what is known is not tried, and a trial without a reply leaves what it tried unknown", async () => {
+  const bodies: object[] = [];
+  const reply = { failure: null, text: null, date: null, tookMs: 5 };
+  const client: ProbeClient = {
+    get: () => Promise.reject(new Error("it only asks the model")),
+    async post(_, body) {
+      bodies.push(body);
+      const json = { choices: [{ message: { content: "a" } }], usage: { prompt_tokens: 9 } };
+      if (bodies.length === 1) return { ...reply, status: 200, json };
+      return { ...reply, status: null, failure: "reset", json: null };
+    },
+    signal: new AbortController().signal,
+    end() {},
+  };
+  const known = { tools: null, vision: null, reasoning: false, structured_outputs: null };
+  const switches = { reasoning_on: null, reasoning_off: null };
+  expect(await testCapabilities(client, "http://h/v1", "m", { ...known, ...switches })).toEqual({
+    ...{ answered_ms: 5, reason: null, streaming: null, usage: "whole replies" },
+    ...{ ...known, ...switches },
+  });
+  expect(JSON.stringify(bodies)).not.toContain("chat_template_kwargs");
 });

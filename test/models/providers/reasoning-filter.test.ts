@@ -227,7 +227,7 @@ test("a quoted tag of one block says nothing of the next", async () => {
 });
 
 test("a tag quoted in reasoning that the prompt has opened needs a closing one of its own", async () => {
-  const chunks = ["secret ", "<think>", "secret</think>", "secret</think>answer"];
+  const chunks = ["secret ", "<think>", "secret</think>", "secret", "</think>answer"];
   const way: Way = { reasons: true, thought_opens: "always" };
   expect(joinText(await filter(chunks, way))).toBe("answer");
 });

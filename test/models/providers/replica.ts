@@ -62,9 +62,12 @@ export function connectReplica(server: Server, some: Partial<OpenaiProviderOptio
     sent,
     egress,
     /** Collects the chunks in `heard`, and passes them to `onChunk`. */
-    ask(fields: Partial<ModelRequest> = {}, onChunk: OnChunk = () => undefined) {
+    ask(
+      fields: Partial<ModelRequest> = {},
+      onChunk: OnChunk = () => undefined,
+      caller = new AbortController(),
+    ) {
       const heard: Chunk[] = [];
-      const caller = new AbortController();
       const began = Promise.withResolvers<void>();
       const listener: OnChunk = (piece) => {
         heard.push(piece);

@@ -18,7 +18,7 @@ function open(url: string, answer: () => Promise<Completion>, isRecorded = true)
   const tracer: Tracer = {
     hasContent: false,
     now: () => ++now,
-    begin: (parent) => (isRecorded && parent ? CONTEXT : null),
+    begin: () => (isRecorded ? CONTEXT : null),
     isSampled: () => true,
     record: (span) => spans.push(span),
   };

@@ -161,6 +161,11 @@ const CASES: [title: string, sent: RawCall[], chunks: CallPiece[]][] = [
       begin(2, made, "sub", "{}"),
     ],
   ],
+  [
+    "a call of another index whose name comes late",
+    [raw(0, "a", "add", "{}"), raw(1, "b", undefined, "{"), raw(1, undefined, "sub", "}")],
+    [begin(0, "a", "add", "{}"), begin(1, "b", "sub", "{}")],
+  ],
   ["a call that never gets a name is dropped", [raw(0, "a", "", "{}")], []],
 ];
 

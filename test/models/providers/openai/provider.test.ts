@@ -97,6 +97,43 @@ describe("the request", () => {
       { ...base, tools: [TOOL], tool_choice: "required", parallel_tool_calls: false },
       { ...base, tools: [TOOL, OTHER], tool_choice: "auto" },
     ]);
+    const other = connectReplica(() => answerText("Hello"));
+    await other.ask({ tools: [TOOL, OTHER], tool_choice: named }).completion;
+    expect(other.sent[0]!.body).toEqual({ ...base, tools: [TOOL, OTHER], tool_choice: named });
+  });
+
+  test("has a text in each message, sound arguments, and no field that reasoning sets", async () => {
+    const replica = connectReplica(() => answerText("Hello"), {
+      reasoning_off: { model: "other", max_tokens: 1, effort: "none" },
+    });
+    const call = (text: string) => ({
+      id: "a",
+      type: "function" as const,
+      function: { name: "add", arguments: text },
+    });
+    const messages = [
+      { role: "assistant" as const, content: null },
+      { role: "assistant" as const, content: null, tool_calls: [call('{"a":"\\ud800"}')] },
+    ];
+    await replica.ask({ messages }).completion;
+    expect(replica.sent[0]!.body).toEqual({
+      ...base,
+      effort: "none",
+      messages: [
+        { role: "assistant", content: "" },
+        { role: "assistant", content: "", tool_calls: [call('{"a":"\\ufffd"}')] },
+      ],
+    });
+  });
+
+  test("is not sent for a caller who has left", async () => {
+    const replica = connectReplica(() => answerText("Hello"));
+    const caller = new AbortController();
+    caller.abort();
+    const { completion } = replica.ask({}, undefined, caller);
+    expect([await completion, replica.sent, replica.clock.pending()]).toMatchObject([
+      ...[{ code: "client_closed_request" }, [], 0],
+    ]);
   });
 
   test("goes to the server's route with its own key, its headers and our id", async () => {
@@ -311,9 +348,68 @@ describe("a whole reply", () => {
     const headers = { "content-encoding": "zstd" };
     const whole = connectReplica(() => new Response("{}", { headers })).ask();
     expect(await whole.completion).toMatchObject({ reason: "its reply cannot be unpacked" });
-    const stream = connectReplica(() => new Response("data: {}", { headers }));
-    const reason = "its stream is packed";
-    expect(await stream.ask({ stream: true }).completion).toMatchObject({ reason });
+    for (const encoding of ["zstd", "gzip", "br"]) {
+      const packed = { headers: { "content-encoding": encoding } };
+      const stream = connectReplica(() => new Response("data: {}", packed));
+      const reason = "its stream is packed";
+      expect(await stream.ask({ stream: true }).completion).toMatchObject({ reason });
+    }
+  });
+
+  test("is of JSON in whatever case its type is written", async () => {
+    const server = async () => {
+      const headers = { "content-type": "Application/JSON; charset=utf-8" };
+      return new Response(await answerText("Hello").text(), { headers });
+    };
+    expect(await connectReplica(server).ask({ stream: true }).completion).toMatchObject({
+      ...{ ok: true, usage: USAGE },
+    });
+  });
+
+  test("tells by either name which stop has ended it", async () => {
+    for (const [name, stopSequence] of [
+      ["stop_reason", "b"],
+      ["matched_stop", "b"],
+      ["other", undefined],
+    ] as const) {
+      const read = async (value: string) => {
+        const choice = { message: { content: "a" }, finish_reason: "stop", [name]: value };
+        const server = () => Response.json({ choices: [choice], usage: USAGE });
+        const completion = await connectReplica(server).ask({ stop: ["a", "b"] }).completion;
+        return completion.ok && completion.stopSequence;
+      };
+      expect([await read("b"), await read("secret")]).toEqual([stopSequence, undefined]);
+    }
+  });
+
+  test("may have 16 MB, and no more", async () => {
+    const read = (bytes: number) => {
+      const text = JSON.stringify({ choices: [{ message: { content: "" } }], pad: "" });
+      const body = text.replace('"pad":""', `"pad":"${"x".repeat(bytes - text.length)}"`);
+      return connectReplica(() => new Response(body)).ask().completion;
+    };
+    expect(await read(16_777_216)).toMatchObject({ ok: true });
+    expect(await read(16_777_217)).toMatchObject({ reason: "its reply is larger than 16 MB" });
+  });
+
+  test("has a reason of one word, and counts up to a billion", async () => {
+    const x = (count: number) => "x".repeat(count);
+    const end = async (reason: string) => {
+      const completion = await connectReplica(() => reply({ content: "a" }, reason)).ask()
+        .completion;
+      return completion.ok && completion.finishReason;
+    };
+    const ends = await Promise.all([x(32), x(33), "a b"].map(end));
+    expect(ends).toEqual([x(32), "stop", "stop"]);
+    const count = async (prompt_tokens: number) => {
+      const usage = { prompt_tokens, completion_tokens: 1_000_000_000 };
+      const server = () => reply({ content: "a" }, "stop", usage);
+      const completion = await connectReplica(server).ask().completion;
+      return completion.ok && (completion.usageEstimated ? null : completion.usage.prompt_tokens);
+    };
+    expect(await Promise.all([0, 1_000_000_000, 1_000_000_001, -1].map(count))).toEqual([
+      ...[0, 1_000_000_000, null, null],
+    ]);
   });
 
   test("may begin with a byte-order mark", async () => {

@@ -102,3 +102,8 @@ test("a caller that holds back one chunk after the other gets each after the one
   reader.take(Buffer.from("data: [DONE]\n\n"));
   expect(await done.promise).toMatchObject({ ok: true, finishReason: "stop" });
 });
+
+test("an empty piece between the halves of a line end changes nothing", () => {
+  const pieces = ["data: a\r", "", "\ndata: b\r\n\r\n"].map((text) => encoder.encode(text));
+  expect(read(pieces)).toEqual(["a\nb"]);
+});

@@ -375,3 +375,75 @@ test("an error thrown by onChunk is no failure of the server", async () => {
   });
   await expect(throws.completion).rejects.toBe(bug);
 });
+
+/** A stream that the test writes. */
+function openStream(onChunk?: (chunk: Chunk) => void) {
+  let write: (text: string) => void = () => {};
+  const encoder = new TextEncoder();
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      write = (text) => controller.enqueue(encoder.encode(text));
+    },
+  });
+  const headers = { "content-type": "text/event-stream" };
+  const replica = connectReplica(() => new Response(body, { headers }));
+  const send = async (text: string) => {
+    write(text);
+    await new Promise(setImmediate);
+    await replica.clock.advance(0);
+  };
+  return { replica, send, asked: replica.ask({ stream: true }, onChunk) };
+}
+
+test("a caller who leaves behind the end of a stream has left", async () => {
+  const { send, asked } = openStream();
+  await send(writeFrame({ content: "a" }, "stop", { usage: USAGE }));
+  asked.caller.abort();
+  expect(await asked.completion).toMatchObject({ code: "client_closed_request", usage: USAGE });
+});
+
+test("a stream that breaks has the server's usage, or none before its first chunk", async () => {
+  const usage = { prompt_tokens: 7, completion_tokens: 1, total_tokens: 8 };
+  const broken = await read(writeFrame({ content: "a" }, null, { usage }));
+  expect(broken.completion).toMatchObject({ ok: false, usage });
+  const empty = await read(writeFrame({ role: "assistant" }, null, { usage }));
+  expect(empty.completion).toMatchObject({ ok: false });
+  expect(empty.completion.usage).toBeUndefined();
+});
+
+test("two seconds behind its end a stream is cut, whatever comes in them", async () => {
+  const { replica, send, asked } = openStream();
+  await send(writeFrame({ content: "a" }, "stop", { usage: USAGE }));
+  await replica.clock.advance(1_500);
+  await send(writeFrame({}, null, { usage: USAGE }) + DONE);
+  expect(await asked.completion).toMatchObject({ ok: true });
+  await replica.clock.advance(499);
+  expect(replica.clock.pending()).toBe(1);
+  await replica.clock.advance(1);
+  expect(replica.clock.pending()).toBe(0);
+});
+
+test("the usage beside another choice counts", async () => {
+  const other = { index: 1, delta: { content: "b" }, finish_reason: null };
+  const frames = [writeFrame({ content: "a" }, "stop"), frame({ choices: [other], usage: USAGE })];
+  expect(await read(...frames, DONE)).toEqual({ heard: [text("a")], completion: GOOD });
+});
+
+test("a stream may have 16 MB, and no more", async () => {
+  const end = writeFrame({ content: "a" }, "stop", { usage: USAGE }) + DONE;
+  const pad = (bytes: number) => `:${"x".repeat(bytes - end.length - 2)}\n`;
+  expect((await read(pad(16_777_216) + end)).completion).toEqual(GOOD);
+  expect((await read(pad(16_777_217) + end)).completion).toMatchObject({
+    reason: "its stream is larger than 16 MB",
+  });
+});
+
+test("a bug in onChunk leaves no timer behind", async () => {
+  const { replica, send, asked } = openStream(() => {
+    throw new Error("a bug");
+  });
+  const ended = asked.completion.catch(({ message }: Error) => message);
+  await send(writeFrame({ content: "a" }));
+  expect(await ended).toBe("a bug");
+  expect(replica.clock.pending()).toBe(0);
+});

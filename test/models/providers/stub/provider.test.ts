@@ -274,6 +274,8 @@ test.each([
 test.each([
   ["internal_error", {}],
   ["no_model_available", {}],
+  ["model_not_permitted", { param: "model" }],
+  ["model_not_found", { param: "model" }],
   ["capacity_exceeded", { headers: { "retry-after": "1" } }],
   ["rate_limit_exceeded", { headers: { "retry-after": "1" } }],
 ])("the scripted code %s, which no model server causes, is an ApiError", async (code, details) => {
