@@ -75,6 +75,13 @@ secrets_key_file = "s3cret"
 [search]
 kind = "brave"
 api_key_env = "S3CRET"
+[embeddings]
+kind = "tei"
+urls = ["http://10.0.0.7"]
+api_key_file = "s3cret"
+[backup]
+access_key_id = "s3cret"
+secret_access_key_file = "s3cret"
 `;
   const rows = listSettings(read(more + MODEL, { MODEL_KEY: "s3cret" }));
   expect(JSON.stringify(rows)).not.toContain("s3cret");

@@ -547,6 +547,21 @@ test("the wait for a slot is not charged to the replica", async () => {
   expect(lines).toHaveLength(1);
 });
 
+test("a request that waits for its next replica has the rest of its time", async () => {
+  const { held, attempt } = hold();
+  const some = { max_in_flight: 1, first_token_timeout_ms: 10_000 };
+  const { clock, ask } = join([attempt, attempt], some);
+  const [first, second] = [ask(), ask()];
+  await clock.advance(6_000);
+  held[0]!(fail("it failed"));
+  await clock.advance(3_999);
+  expect(Bun.peek.status(first!)).toBe("pending");
+  await clock.advance(1);
+  expect(await outcome(first!)).toEqual(["upstream_error", 1]);
+  held[1]!(succeed());
+  await second;
+});
+
 test.each([
   ["that had half of the time for it", 5_000, LATE],
   ["to which no connection came about", 8_000, { ...LATE, retryable: true }],
