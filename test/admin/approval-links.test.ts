@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createApprovalLinkSweeps } from "../../src/admin/approval-links.ts";
 import { approvalLinkOperations, perform, sessionOperations } from "../../src/admin/index.ts";
 import { OPERATIONS } from "../../src/admin/operations/index.ts";
+import { createRunSweeps } from "../../src/agents/index.ts";
 import { accountDeletionStore } from "../../src/inventory/index.ts";
 import { bringTo } from "../spec/agents/approvals-front.ts";
 import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
@@ -69,6 +70,9 @@ describe("a link to one approval", () => {
     const { token } = await link({ id: (await ask()).id, ...DESK });
     const both = await Promise.all([trade(token), trade(token)]);
     expect(both.map(({ status }) => status).toSorted()).toEqual([200, 401]);
+    const operation = "approvals link sign-in";
+    const entries = await front.app.admin.audit.list({ operation, limit: 9 });
+    expect(entries.map(({ outcome }) => outcome).toSorted()).toEqual(["done", "failed"]);
   });
 
   test("shows it and decides it, in the name of the person and of who made the link", async () => {
@@ -146,6 +150,16 @@ describe("a link to one approval", () => {
     await front.post(`/v1/runs/${run_id}/cancel`, undefined);
     expect(await (await call("GET", SESSION, page)).json()).toMatchObject({ status: "closed" });
     expect((await decide(page, id)).status).toBe(401);
+    await front.clock.advance(2);
+    const retention = {
+      ...{ runs: 1, events: null, request_log: null, usage_half_hours: null, audit: null },
+    };
+    const { database } = front.app;
+    const [runs] = createRunSweeps({ database, settings: () => ({ retention }) });
+    expect(await runs!.run(front.clock.now(), () => false)).toBe(1);
+    expect(await (await call("GET", SESSION, page)).json()).toMatchObject({
+      ...{ status: "closed", tool: null, decided_at: null },
+    });
   });
 
   test("decides once where two clicks differ", async () => {
@@ -446,7 +460,7 @@ describe("the making of a link", () => {
     await expect(link(DESK)).rejects.toThrow("one approval, or those of an account");
     await expect(link({ id, account: "dev", ...DESK })).rejects.toThrow("name either");
     await expect(link({ account: "dve", ...DESK })).rejects.toThrow('did you mean "dev"?');
-    for (const name of [" ", "Fin\u202Eance", "a\nb", "a\u200Bb"]) {
+    for (const name of [" ", "Fin\u202Eance", "a\nb", "a\u200Bb", "a\u2028b", "a\u2029b"]) {
       await expect(link({ id, for: name })).rejects.toThrow("a name of visible characters");
     }
     await expect(link({ id, for: "x".repeat(61) })).rejects.toThrow("for");
@@ -481,6 +495,14 @@ describe("the making of a link", () => {
     const { scope } = (await front.app.admin.linkSessions.identify(page.cookie.split("=")[1]!))!;
     const actor = { ...NOURA, via: "approval link", scope } as const;
     await expect(link({ id, ...DESK }, actor)).rejects.toThrow("may not do this");
+  });
+
+  test("is not made while the operator API is switched off", async () => {
+    await using other = await startRuns({ more: "[operator]\nenabled = false\n" });
+    const request = { account: "dev", ...DESK };
+    await expect(
+      perform(other.app.admin, approvalLinkOperations.create, request, USER),
+    ).rejects.toThrow("switched off by operator.enabled");
   });
 
   test("gives the address that the settings name for people", async () => {

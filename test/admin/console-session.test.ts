@@ -77,6 +77,18 @@ describe("a sign-in", () => {
     },
   );
 
+  test.each([
+    ["server.host", '[server]\nhost = "wadi.internal"\n'],
+    ["operator.listen", '[operator]\nlisten = "wadi.internal:9090"\n'],
+  ])("is for pages of the name in %s, and of no other", async (_, settings) => {
+    const { link, trade, stop } = await open({ settings });
+    const token = await link();
+    const tradeAt = (host: string) => trade(token, { host, origin: `http://${host}` });
+    expect((await tradeAt("evil.internal:9090")).status).toBe(403);
+    expect((await tradeAt("wadi.internal:9090")).status).toBe(200);
+    await stop();
+  });
+
   test("works once for a link, also for two at once", async () => {
     const { app, link, trade, stop } = await open();
     const token = await link();

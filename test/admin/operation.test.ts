@@ -109,6 +109,26 @@ test("a refused change of any kind is logged with the sentence, and names no tar
   await close();
 });
 
+test("a change whose target cannot be read fails with that, before it begins", async () => {
+  const { admin, list, close } = await openLog();
+  const lost = new DatabaseUnavailable("the database is away");
+  const audit = { ...accountOperations.create.audit!, read: () => Promise.reject(lost) };
+  const create = { ...accountOperations.create, audit };
+  await expect(perform(admin, create, { name: "acme" }, ACTOR)).rejects.toBe(lost);
+  expect([await list(), await admin.accounts.list()]).toEqual([[], []]);
+  await close();
+});
+
+test("what is open to approvers alone is refused to a link", async () => {
+  const { admin, close } = await openLog();
+  const scope = { link_id: "l-1", person: "Sami", account_id: "a-1", approval_id: null };
+  const link = { ...ACTOR, via: "approval link", scope } as const;
+  const open = { ...accountOperations.list, isForApprovers: true } as const;
+  await expect(perform(admin, open, {}, link)).rejects.toThrow("a link to approvals may not");
+  expect(await perform(admin, { ...open, isForLinks: true }, {}, link)).toEqual([]);
+  await close();
+});
+
 test("a secret typed in the wrong place is not kept in the log", async () => {
   const { admin, list, close } = await openLog();
   await admin.accounts.create("acme");

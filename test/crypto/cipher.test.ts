@@ -68,6 +68,12 @@ test("a truncated sealed text does not open", () => {
   }
 });
 
+test("a text that an earlier version has sealed opens", () => {
+  const stored = "-dKK0DbUVqOsazC6MFXgI-c6por5GE7xzdqeSbjSUHMyR5wng2Gr";
+  const old = readMasterKey(Buffer.alloc(32, 7).toString("base64"));
+  expect(unseal(old, about, `v1.7d69df4e06c5948a.${stored}`)).toBe(SECRET);
+});
+
 test("keys are derived by HKDF with SHA-256 without a salt, and texts are hashed by HMAC", () => {
   const bytes = Buffer.from(Array.from({ length: 32 }, (_, at) => 255 - at));
   const key = readMasterKey(bytes.toString("base64"));

@@ -96,6 +96,14 @@ describe("a key file", () => {
     expect([uid, gid, mode & 0o777]).toEqual([65_534, 65_533, 0o600]);
   });
 
+  test.skipIf(process.getuid?.() !== 0)("is made for the owner of its directory", () => {
+    mkdirSync(dirname(file));
+    chownSync(dirname(file), 65_534, 65_533);
+    makeKeyFile(file);
+    const { uid, gid } = statSync(file);
+    expect([uid, gid]).toEqual([65_534, 65_533]);
+  });
+
   test("keeps its permissions", () => {
     makeKeyFile(file);
     chmodSync(file, 0o640);

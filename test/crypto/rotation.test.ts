@@ -391,6 +391,13 @@ describe("with the key of the stored secrets", () => {
     for (let n = 22; n < 30; n++) expect((await server.open(at(n))).ok).toBe(true);
   });
 
+  test("unable to open a single one, the old key stays too", async () => {
+    await fill(1);
+    await database.bind(keeperStore).damage("c-0", "v1.damaged");
+    expect(await rotate()).toMatchObject({ ok: false, reason: "unreadable", left: 1 });
+    expect(keyIds()).toHaveLength(2);
+  });
+
   test("replaced by a copy of the file, it is reported, and nothing is lost", async () => {
     const server = await fill(5);
     const copy = join(directory, "copy.key");
