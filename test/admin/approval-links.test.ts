@@ -423,6 +423,24 @@ describe("the session of a link", () => {
     expect([await read(), await read(), await read()]).toEqual([200, 200, 429]);
   });
 
+  test("has a limit of its own, apart from those of others by the same operator", async () => {
+    await using other = await startRuns({ more: "[operator]\nrequests_per_minute = 2\n" });
+    await other.app.admin.operators.create({ name: "noura", role: "operator" });
+    const openList = async () => {
+      const request = { account: "dev", ...DESK };
+      const made = await perform(other.app.admin, approvalLinkOperations.create, request, NOURA);
+      const headers = { origin: ORIGIN };
+      const opened = await other.ask("POST", SESSION, {
+        ...{ key: null, headers, body: { token: made.token } },
+      });
+      const cookie = opened.headers.get("set-cookie")!.split(";", 1)[0]!;
+      const page = { key: null, headers: { ...headers, cookie } };
+      return async () => (await other.ask("GET", `${API}/approvals`, page)).status;
+    };
+    const [one, two] = [await openList(), await openList()];
+    expect([await one(), await one(), await one(), await two()]).toEqual([200, 200, 429, 200]);
+  });
+
   test("is noted once a minute", async () => {
     const page = await open((await link({ account: "dev", ...DESK })).token);
     const seen = async () => (await front.app.admin.sessionList.list())[0]!.last_seen_at;

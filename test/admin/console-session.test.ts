@@ -207,6 +207,16 @@ describe("a session on the operator API", () => {
     await stop();
   });
 
+  test("is guessed slowly by an address, and so is its absence", async () => {
+    const { id, call, stop } = await open({ settings: "[operator]\nrequests_per_minute = 2\n" });
+    const page = { cookie: `wadi_session_${id.slice(-8)}=guess`, origin: ORIGIN };
+    expect((await call("GET", "/operator/v1/accounts", page)).status).toBe(401);
+    expect((await call("GET", SESSION)).status).toBe(401);
+    expect((await call("GET", SESSION)).status).toBe(429);
+    expect((await call("GET", "/operator/v1/accounts", page)).status).toBe(429);
+    await stop();
+  });
+
   test("is not asked where a token is sent, and is of no use on the public API", async () => {
     const { call, signIn, stop } = await open();
     const page = await signIn();

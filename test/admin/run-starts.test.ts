@@ -70,7 +70,10 @@ test("a run is started again with the same input, for the same key", async () =>
   const [, , , entry] = await front.app.admin.audit.list({ limit: 4 });
   expect(entry).toMatchObject({ operation: "runs again", target: run.id });
   const { id: other } = await findKey("-approver");
-  expect(await again(first.id, { key: other })).toMatchObject({ started_by_key_id: other, input });
+  const acted = await again(first.id, { key: other });
+  expect(acted).toMatchObject({ started_by_key_id: other, input });
+  // Not the key that made the agent's version.
+  expect(await again(acted.id)).toMatchObject({ started_by_key_id: other, input });
   await front.app.admin.keys.revoke(started_by_key_id);
   await expect(again(first.id)).rejects.toThrow("give another with --key");
 });

@@ -176,7 +176,24 @@ describe("a backup", () => {
       `${backup} exists, and no backup replaces a file`,
     );
     expect(readFileSync(backup)).toEqual(before);
-    expect(existsSync(`${backup}.part`)).toBe(false);
+    expect(readdirSync(dirname(backup))).toEqual(["one.backup"]);
+  });
+
+  test("closes its snapshot, also where it fails", async () => {
+    const closed: string[] = [];
+    const { openSnapshot } = database;
+    using _ = spyOn(database, "openSnapshot").mockImplementation(async (...asked) => {
+      const snapshot = await openSnapshot(...asked);
+      const close = async () => {
+        await snapshot.close();
+        closed.push("one");
+      };
+      return { ...snapshot, close };
+    });
+    const directory = makeDirectory();
+    await backUp(original, join(directory, "whole"));
+    await failureOf(backUp(original, join(directory, "failed"), join(directory, "no key")));
+    expect(closed).toEqual(["one", "one"]);
   });
 
   test("holds the secrets key only where it is asked for", async () => {
@@ -195,7 +212,7 @@ describe("a backup", () => {
     expect(await refusal()).toBe(`the secrets key ${other} cannot be used (it holds no key)`);
     writeFileSync(other, OTHER_KEY);
     expect(await refusal()).toStartWith(`${other} is another key than that of the secrets (`);
-    expect(existsSync(file)).toBe(false);
+    expect(readdirSync(directory)).toEqual(["secrets.key"]);
   });
 
   test("of a place without data fails and leaves no file", async () => {
@@ -204,7 +221,7 @@ describe("a backup", () => {
     expect(failure.message).toBe(
       "there is no data of Wadi there: name its directory or its database",
     );
-    expect([existsSync(file), existsSync(`${file}.part`)]).toEqual([false, false]);
+    expect(readdirSync(dirname(file))).toEqual([]);
   });
 });
 

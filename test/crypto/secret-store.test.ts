@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { seal } from "../../src/crypto/cipher.ts";
+import { createDecoy, seal } from "../../src/crypto/cipher.ts";
 import { makeKeyFile, readKeyFile, replaceKeyFile } from "../../src/crypto/key-file.ts";
 import { KeyRing } from "../../src/crypto/key-ring.ts";
 import { type MasterKey, makeMasterKey } from "../../src/crypto/master-key.ts";
@@ -54,6 +54,36 @@ afterEach(async () => {
 });
 
 describe("a store with its key", () => {
+  test("keeps whose a secret is and when it was set, as it was stored last", async () => {
+    await store();
+    await open().store({ ...about, account_id: "a-2", set_at: 9 }, SECRET, put);
+    expect(await stored()).toMatchObject([{ ...place, account_id: "a-2", set_at: 9 }]);
+  });
+
+  test("names the keys that a rotation has just put into its file", () => {
+    const [old] = makeKeyFile(file);
+    const box = open();
+    expect(box.listKeyIds()).toEqual([old!.id]);
+    const next = makeMasterKey();
+    replaceKeyFile(file, [next, old!]);
+    expect(box.listKeyIds()).toEqual([next.id, old!.id]);
+  });
+
+  test("opens a decoy where there is no secret, and none where there is one", async () => {
+    const { key, sealed } = createDecoy("connection", SECRET);
+    let derived = 0;
+    const derive = (purpose: string) => {
+      derived += 1;
+      return key.derive(purpose);
+    };
+    const decoy = { key: { ...key, derive }, sealed };
+    expect(await open().open(place, decoy)).toEqual({ ok: false, reason: "missing" });
+    expect(derived).toBe(1);
+    await store();
+    expect(await open().open(place, decoy)).toEqual(opened);
+    expect(derived).toBe(1);
+  });
+
   test("opens what a rotation seals again between its reads of row and file", async () => {
     await store();
     const bound = database.bind(secretStore);

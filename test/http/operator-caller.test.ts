@@ -8,6 +8,7 @@ import {
   type OperatorCaller,
   type OperatorCallerOptions,
   watchOperator,
+  writeLinkCommand,
 } from "../../src/http/operator-caller.ts";
 import { type ApiError, apiError } from "../../src/platform/errors.ts";
 import { createManualClock } from "../support/clock.ts";
@@ -94,4 +95,12 @@ test("a stream's caller stays in force with its role, and while the API is switc
   found.role = "operator";
   isEnabled = false;
   expect(await isInForce()).toBe(false);
+});
+
+test("only a test server tells strangers its program's place and address", () => {
+  const request = new Request("http://localhost:8080/console/session?x=1");
+  const write = (needsServer: boolean) =>
+    writeLinkCommand(request, { commands: () => ({ program: "/opt/wadi", needsServer }) });
+  expect(write(true)).toBe("`/opt/wadi console --server http://localhost:8080`");
+  expect(write(false)).toBe("`wadi console`");
 });

@@ -1,7 +1,7 @@
 // Tests the signing secret and its predecessor: their overlap, and missing secrets.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { SecretStore } from "../../../src/crypto/secret-store.ts";
-import { createSecretPairs } from "../../../src/crypto/signing/secret-pair.ts";
+import { createSecretPairs, readOverlap } from "../../../src/crypto/signing/secret-pair.ts";
 import { makeSigningSecret } from "../../../src/crypto/signing/signature.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { openTestDatabase, type TestDatabase } from "../../support/database.ts";
@@ -72,4 +72,19 @@ describe.each(["open", "openAlike"] as const)("a pair by %s", (how) => {
     await database.bind(keeperStore).damage("t-1", "v1.x.y");
     expect(await secretsAt(1_000)).toEqual({ ok: false, reason: "unreadable" });
   });
+});
+
+test("a secret that cannot be opened has no overlap with the next one", async () => {
+  await open().store(about, FIRST, put);
+  await database.bind(keeperStore).damage("t-1", "v1.x.y");
+  await open().rotate(about, { secret: SECOND, overlap_ms: 500 }, async (sealed, expires_at) => {
+    expect(expires_at).toBeNull();
+    await put(sealed);
+  });
+  expect(await open().open(place, 1_000)).toEqual({ ok: true, secrets: [SECOND] });
+});
+
+test("an overlap is a day where none is given", () => {
+  const given = [{}, { overlap_seconds: null }, { overlap_seconds: 0 }, { overlap_seconds: 7 }];
+  expect(given.map(readOverlap)).toEqual([86_400_000, 86_400_000, 0, 7_000]);
 });
