@@ -31,7 +31,7 @@ export function createRunStarts(deps: AdminDeps) {
     if (account_id !== found.account_id) {
       throw new AdminError("that key is not of the agent's account: give another with --key");
     }
-    const caller = await access.findCaller(key_id.toLowerCase());
+    const caller = await access.findCaller(key_id);
     if (!caller) {
       const whose = key === null ? ", which made the agent's version," : "";
       throw new AdminError(

@@ -343,6 +343,7 @@ describe("the session of a link", () => {
     ];
     for (const headers of others) {
       expect((await decide({ cookie, ...headers }, id)).status).toBe(403);
+      expect((await call("POST", SESSION, headers, { nonsense: 1 })).status).toBe(403);
     }
     expect(await front.read(`/v1/approvals/${id}`)).toMatchObject({ status: "pending" });
   });

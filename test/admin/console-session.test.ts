@@ -115,12 +115,15 @@ describe("a sign-in", () => {
   });
 
   test("from another page or without an Origin leaves the link unused", async () => {
-    const { link, trade, stop } = await open();
+    const { call, link, trade, stop } = await open();
     const token = await link();
     for (const origin of ["http://localhost:3000", "https://evil.example", "null"]) {
       expect((await explain(await trade(token, { origin })))[0], origin).toBe(403);
     }
     expect((await explain(await trade(token, {})))[0]).toBe(403);
+    // Another page learns nothing of what a body must be.
+    const foreign = { origin: "https://evil.example" };
+    expect((await call("POST", SESSION, foreign, { nonsense: 1 })).status).toBe(403);
     expect((await trade(token, { "sec-fetch-site": "same-origin" })).status).toBe(200);
     await stop();
   });

@@ -72,3 +72,21 @@ test("a part of no id, too short a one and other texts are refused without an ec
     await expect(revoke(typed)).rejects.toThrow("that is no key's id: `wadi keys list` shows them");
   }
 });
+
+test("a search reads 5,000 ids at once, up to a million, and none once five are found", async () => {
+  const limits: number[] = [];
+  let found: string[] = [];
+  const store = {
+    findByBegin: async () => found,
+    async searchByEnd(_: string, { limit }: { limit: number }) {
+      limits.push(limit);
+      return { found: [], lastId: "more" };
+    },
+  };
+  const resolve = createIdResolver({ bind: () => store } as never);
+  await expect(resolve("key", "abcdef")).rejects.toThrow("no key's id");
+  expect(limits.splice(0)).toEqual(Array.from({ length: 200 }, () => 5_000));
+  found = ["1", "2", "3", "4", "5"];
+  await expect(resolve("key", "abcdef")).rejects.toThrow("1, 2, 3, 4 and more");
+  expect(limits).toEqual([]);
+});

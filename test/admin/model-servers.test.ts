@@ -56,11 +56,12 @@ test("the server of a model is started and stopped by hand", async () => {
   await until("up");
   expect((await admin.models.list())[1]).toMatchObject({
     unit_changed_at: expect.any(String),
-    start_ms: expect.any(Number),
+    ...{ start_ms: expect.any(Number), healthy_replicas: 1 },
   });
   expect(turn("start")).rejects.toThrow("it cannot start");
   expect(await turn("stop")).toMatchObject({ unit: "stopping" });
   await until("stopped");
+  expect((await admin.models.list())[1]).toMatchObject({ healthy_replicas: 0 });
   expect(turn("start", "steady")).rejects.toThrow("always runs");
   expect(turn("start", "none")).rejects.toThrow("none");
 });

@@ -1,6 +1,7 @@
 // Tests that every change is in the audit log before it happens, and that no secret is.
 import { expect, test } from "bun:test";
 import { createAuditSweeps } from "../../src/admin/audit.ts";
+import { explainApiError } from "../../src/admin/errors.ts";
 import { AdminError, keyOperations, perform } from "../../src/admin/index.ts";
 import { accountOperations } from "../../src/admin/operations/accounts.ts";
 import { modelOperations } from "../../src/admin/operations/models.ts";
@@ -12,6 +13,7 @@ import { webhookOperations } from "../../src/admin/operations/webhooks.ts";
 import { DatabaseUnavailable } from "../../src/database/index.ts";
 import { writeEntries } from "../../src/gateway/request-log/entry.ts";
 import { requestLogStore } from "../../src/gateway/request-log/store/index.ts";
+import { apiError, type ErrorCode } from "../../src/platform/errors.ts";
 import { makeEntry } from "../support/request-log.ts";
 import { openFixture } from "./fixture.ts";
 
@@ -294,4 +296,19 @@ test("old entries are deleted where the settings say so", async () => {
   expect(await sweep(DAY_MS - 1)).toBe(1);
   expect((await list()).map(({ target }) => target)).toEqual(["two"]);
   await close();
+});
+
+test("a refusal of the API keeps its kind and its sentence", async () => {
+  const explain = (code: ErrorCode) =>
+    explainApiError(() => Promise.reject(apiError(code, { message: "It is so." })));
+  for (const [code, kind] of [
+    ["not_found", "not found"],
+    ["run_not_found", "not found"],
+    ["conflict", "conflict"],
+    ["invalid_request", "invalid"],
+  ] as const) {
+    await expect(explain(code)).rejects.toMatchObject({ kind, message: "It is so." });
+  }
+  const bug = new TypeError("a bug");
+  await expect(explainApiError(() => Promise.reject(bug))).rejects.toBe(bug);
 });

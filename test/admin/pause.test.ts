@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { nameLocalActor, perform } from "../../src/admin/index.ts";
 import { upkeepOperations } from "../../src/admin/operations/upkeep.ts";
+import { createPauseAdmin } from "../../src/admin/pause.ts";
 import { installationStore } from "../../src/installation/index.ts";
 import {
   createAgent,
@@ -31,6 +32,23 @@ async function openPaused() {
 }
 const resume = () => perform(app.app.admin, upkeepOperations.resume, {}, ACTOR);
 const find = async (path: string) => readJson(await app.get(path));
+
+test("what a resume starts is counted before it", async () => {
+  const { app: served, clock } = await openPaused();
+  const called: string[] = [];
+  const note = (bound: object) =>
+    new Proxy(bound, {
+      get(target, name: never) {
+        called.push(name);
+        return target[name];
+      },
+    });
+  const { database } = served;
+  const noted = { ...database, bind: (store: never) => note(database.bind(store)) };
+  await createPauseAdmin({ database: noted, clock } as never).resume();
+  expect(called).toContain("count");
+  expect(called.at(-1)).toBe("resume");
+});
 
 test("a paused installation accepts runs, and starts, fires and delivers nothing", async () => {
   await using receiver = openWebhookReceiver();

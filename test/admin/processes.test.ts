@@ -23,27 +23,44 @@ async function openWorld(engine: "sqlite" | "postgres" = "postgres") {
   });
   closing.push(opened.close);
   const processes = opened.bind(processStore);
-  const database = { ...opened, engine };
+  const listening = new Set<object>();
+  const listen: typeof opened.listen = (...asked) => {
+    listening.add(asked);
+    const stop = opened.listen(...asked);
+    return () => {
+      listening.delete(asked);
+      stop();
+    };
+  };
+  const database = { ...opened, engine, listen };
   const tell = (epoch: number, key_ids: string | null) =>
     processes.describe(epoch, {
       ...{ address: `m-${epoch}:8080`, pid: 7, version: "1.2.3", schema_number: 41 },
       ...{ settings_hash: null, settings_fault: null, key_ids, reloads_done: 0 },
     } satisfies ProcessAbout);
   for (const epoch of [1, 2, 3]) await processes.register(epoch);
-  return { clock, processes, tell, wait: () => awaitKeys({ database, clock }, ["new", "old"]) };
+  return {
+    clock,
+    processes,
+    tell,
+    listening,
+    wait: () => awaitKeys({ database, clock }, ["new", "old"]),
+  };
 }
 
 test("ends as soon as each live process has told of both keys, in any order", async () => {
-  const { tell, wait, processes } = await openWorld();
+  const { tell, wait, processes, listening } = await openWorld();
   await tell(1, "new,old");
   await tell(2, "old");
   await tell(3, "");
   const waiting = wait();
+  expect(listening.size).toBe(1);
   await tell(2, "old,other,new");
   // One that has ended needs no key.
   await processes.end(3, 9);
   await processes.askAbout();
   expect(await waiting).toEqual([]);
+  expect(listening.size).toBe(0);
 });
 
 test("a program that cannot tell its keys is not waited for", async () => {

@@ -68,10 +68,10 @@ describe("addModel", () => {
   test("appends to the file, and keeps its content and permissions", () => {
     const text = "# Mine.\n[server]\nport = 9000\n[limits] # and no end of line";
     writeFileSync(file, text);
-    chmodSync(file, 0o640);
+    chmodSync(file, 0o2640);
     add();
     expect(read()).toBe(`${text}\n\n${BLOCK}`);
-    expect(statSync(file).mode & 0o777).toBe(0o640);
+    expect(statSync(file).mode & 0o7777).toBe(0o2640);
     expect(list()).toEqual(["wadi.toml"]);
   });
 

@@ -19,6 +19,28 @@ test("a backup has its name once it is whole, and only its owner reads it", asyn
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
+test("a backup is on the disk before it has its name", async () => {
+  const { link, open } = files;
+  const done: string[] = [];
+  using _ = spyOn(files, "open").mockImplementation(async (...asked) => {
+    const handle = await open(...asked);
+    const sync = handle.sync.bind(handle);
+    handle.sync = async () => {
+      await sync();
+      done.push("sync");
+    };
+    return handle;
+  });
+  using __ = spyOn(files, "link").mockImplementation(async (...names) => {
+    done.push("link");
+    await link(...names);
+  });
+  const made = await createBackupFile(join(makeDirectory(), "one.backup"));
+  await made.write(Buffer.from("whole"));
+  await made.finish();
+  expect(done).toEqual(["sync", "link"]);
+});
+
 test("another process's draft of the same name is left alone, and the first to end has it", async () => {
   const directory = makeDirectory();
   const file = join(directory, "one.backup");

@@ -333,6 +333,21 @@ test("a pause ends the backup under way, and none begins before the resume", asy
   await timer.stop(1_000);
 });
 
+test("the oldest are deleted, in whatever order a destination lists them", async () => {
+  const directory = makeDirectory();
+  const old = ["100000", "110000", "090000"].map(nameAt);
+  for (const name of [...old, "wadi-0198f000-notes.txt"]) writeFileSync(join(directory, name), "");
+  const { timer, destination, said } = openTimer(`every = "5m"\nkeep = 2\nto = "${directory}"`, {
+    list: async (prefix) => (await destination.list(prefix)).toSorted().toReversed(),
+  });
+  const made = said();
+  timer.start();
+  await made;
+  await timer.stop(1_000);
+  const left = [nameAt("110000"), nameAt("120000"), "wadi-0198f000-notes.txt"];
+  expect(readdirSync(directory).sort()).toEqual(left);
+});
+
 test("an old backup that cannot be deleted is no reason to make one again", async () => {
   const directory = makeDirectory();
   writeFileSync(join(directory, nameAt("110000")), "");

@@ -1,7 +1,7 @@
 // Tests the parsing of commands, arguments and flags, and the errors of wrong ones.
 import { describe, expect, test } from "bun:test";
 import { findCommand, readArguments } from "../../src/cli/arguments.ts";
-import { UsageError } from "../../src/cli/command.ts";
+import { readLimit, readNumber, UsageError } from "../../src/cli/command.ts";
 import { loadAllCommands } from "../../src/cli/families.ts";
 
 const read = async (line: string) => {
@@ -110,5 +110,21 @@ test("no command's name is a prefix of another's, so the first words identify on
   for (const { name } of verbs) {
     const others = verbs.filter((verb) => verb.name !== name);
     expect(others.filter((verb) => verb.name.startsWith(`${name} `))).toEqual([]);
+  }
+});
+
+test("a limit is 1 to 10000 rows, and 20 where none is typed", () => {
+  const typed = (limit?: string) => readLimit({ args: [], flags: { limit } });
+  expect([typed(), typed("1"), typed("10000")]).toEqual([20, 1, 10_000]);
+  for (const wrong of ["0", "10001"]) {
+    expect(() => typed(wrong)).toThrow("--limit takes 1 to 10000");
+  }
+});
+
+test("a number has at most 15 digits, which are exact", () => {
+  const typed = (n: string) => readNumber({ args: [], flags: { n } }, "n");
+  expect([typed("9".repeat(15)), typed("007")]).toEqual([999_999_999_999_999, 7]);
+  for (const wrong of ["9".repeat(16), "-1", "1.5", "1e3", ""]) {
+    expect(() => typed(wrong)).toThrow("--n takes a whole number");
   }
 });

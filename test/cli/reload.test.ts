@@ -101,9 +101,10 @@ test("a changed file is reloaded by itself, and an invalid one is refused once",
   expect(lines.length).toBe(2);
   expect(lines[1]).toMatchObject(["error", expect.stringContaining("wadi.toml does not exist")]);
   expect([taken, reloading.settings.limits.requests_per_minute]).toEqual([[], 1]);
+  expect(reloading.fault).toContain("does not exist");
   writeFileSync(path, writeLimit(3));
   await clock.advance(60_000);
-  expect(taken).toEqual([3]);
+  expect([taken, reloading.fault]).toEqual([[3], null]);
 });
 
 test("several requests during a reload cause one more reload", async () => {
@@ -130,14 +131,16 @@ test("several requests during a reload cause one more reload", async () => {
 
 test("settings that the app rejects are not in force, and can be requested again", async () => {
   let fails = true;
+  const reason = "x".repeat(501);
   const { path, clock, lines, reloading, app } = open(async () => {
-    if (fails) throw new Error("the database is gone");
+    if (fails) throw new Error(reason);
   });
   reloading.start(app);
   writeFileSync(path, writeLimit(2));
   reloading.reload();
   await clock.advance(0);
   expect(lines).toEqual([["error", "settings: refused, the old ones stay"]]);
+  expect(reloading.fault).toBe(`${reason.slice(1)}…`);
   expect(reloading.settings.limits.requests_per_minute).toBe(1);
   fails = false;
   reloading.reload();

@@ -1,5 +1,6 @@
 // Tests the key file: created once, readable by its owner only, always complete.
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import * as files from "node:fs";
 import {
   chmodSync,
   chownSync,
@@ -77,6 +78,24 @@ describe("a key file", () => {
     writeFileSync(`${file}.new`, "half");
     replaceKeyFile(file, [makeMasterKey(), old!]);
     expect(readdirSync(dirname(file))).toEqual(["secrets.key"]);
+  });
+
+  test("is on the disk before it has its name", () => {
+    const done: string[] = [];
+    const { fsyncSync, linkSync, renameSync } = files;
+    const note =
+      <A extends unknown[]>(name: string, act: (...given: A) => void) =>
+      (...given: A) => {
+        done.push(name);
+        act(...given);
+      };
+    using _ = spyOn(files, "fsyncSync").mockImplementation(note("sync", fsyncSync));
+    using __ = spyOn(files, "linkSync").mockImplementation(note("link", linkSync));
+    using ___ = spyOn(files, "renameSync").mockImplementation(note("rename", renameSync));
+    makeKeyFile(file);
+    expect(done.splice(0).slice(0, 2)).toEqual(["sync", "link"]);
+    replaceKeyFile(file, [makeMasterKey()]);
+    expect(done.slice(0, 2)).toEqual(["sync", "rename"]);
   });
 
   test("holds two keys during a rotation, the newest first", () => {

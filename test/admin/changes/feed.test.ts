@@ -207,3 +207,16 @@ test("there are so many streams, and so many of one operator", () => {
   expect(own[1]!.isClosed).toBeTrue();
   expect(() => follow()).toThrow();
 });
+
+test("a page that leaves while its caller is checked is told nothing more", async () => {
+  const { clock, follow } = open();
+  const page = follow();
+  const answer = Promise.withResolvers<boolean>();
+  Object.assign(page, { isInForce: answer.promise });
+  await clock.advance(BEAT_MS);
+  page.leave();
+  const told = [...page.lines];
+  answer.resolve(true);
+  await clock.advance(0);
+  expect([page.lines, clock.pending()]).toEqual([told, 0]);
+});

@@ -1,6 +1,7 @@
 // Tests the verification of messages signed by the packages of the standard's authors,
 // and the refusal of others.
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
+import * as crypto from "node:crypto";
 import { Webhook as Standard } from "standardwebhooks";
 import { Webhook as Svix } from "svix";
 import {
@@ -158,4 +159,24 @@ test("agents.authentication.p2 bytes that are not text are verified unchanged", 
   const text = new TextDecoder().decode(bytes);
   expect(verifyMessage([CURRENT], signed, encode(text))).toBe(false);
   expect(verifyMessage([CURRENT], signed, bytes.subarray(3))).toBe(false);
+});
+
+test("agents.authentication.p2 any outcome and number of secrets takes as many comparisons in constant time", () => {
+  const body = encode("{}");
+  const [right, wrong] = [sign([CURRENT], "{}"), sign([OTHER], "{}")];
+  using hashed = spyOn(crypto, "createHmac");
+  using compared = spyOn(crypto, "timingSafeEqual");
+  for (const secrets of [[], [CURRENT], [CURRENT, PREVIOUS]]) {
+    for (const signature of [right, wrong, `${right} ${wrong}`]) {
+      verifyMessage(secrets, head(signature), body);
+      expect(hashed).toHaveBeenCalledTimes(2);
+      expect(compared).toHaveBeenCalledTimes(2 * signature.split(" ").length);
+      hashed.mockClear();
+      compared.mockClear();
+    }
+  }
+  // A secret that stands for a missing one verifies nothing.
+  compared.mockImplementation(() => true);
+  expect(verifyMessage([], head(wrong), body)).toBe(false);
+  expect(verifyMessage([CURRENT], head(wrong), body)).toBe(true);
 });

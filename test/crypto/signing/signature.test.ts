@@ -1,5 +1,5 @@
 // Tests signatures with the package of the standard's authors.
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import {
   makeSigningSecret,
@@ -50,6 +50,12 @@ describe.each(SECRETS)("agents.authentication.p1 with the secret %j", (secret, p
     const other = { ...headers(signature), "webhook-id": "another" };
     expect(() => peer().verify("{}", other)).toThrow("No matching signature");
   });
+});
+
+test("the bytes of a new secret are forgotten", () => {
+  using drawn = spyOn(crypto, "getRandomValues");
+  makeSigningSecret();
+  expect(drawn.mock.results).toMatchObject([{ value: new Uint8Array(32) }]);
 });
 
 test("a new secret is 32 bytes in base64", () => {

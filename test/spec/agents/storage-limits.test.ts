@@ -141,9 +141,18 @@ describe("limits.free_disk_bytes", () => {
     expect([await front.countRuns(), await front.listFires()]).toEqual([1, []]);
     expect((await front.read(`/v1/webhooks/${webhook_id}/deliveries`)).data).toEqual([]);
     expect((await front.read("/v1/agents")).data).toHaveLength(1);
-    const { webhooks } = front.app.admin;
+    const { agents, runs, tools, triggers, webhooks } = front.app.admin;
     const asked = { url: "https://hooks.example.com/in", events: ["run.failed" as const] };
-    await expect(webhooks.create("dev", asked)).rejects.toThrow();
+    for (const act of [
+      () => webhooks.create("dev", asked),
+      () => webhooks.test(webhook_id),
+      () => tools.setRisk("known", "dev", "read"),
+      () => triggers.fire(front.hook.id, "noura"),
+      () => agents.create(front.agent.version.created_by_key_id, AGENT),
+      () => runs.start({ agent: id, message: "Hello", key: null, operator: "noura" }),
+    ]) {
+      await expect(act()).rejects.toThrow("nearly full");
+    }
     expect(await webhooks.list(null)).toHaveLength(1);
   });
 
