@@ -97,6 +97,12 @@ describe("limits of an account", () => {
         { name: "tokens_month", used: 30, reserved: 100 },
       ],
     });
+    expect(await limitAccount({ tokens_day: 100 })).toEqual(shown);
+    const ofKey = { limits: [{ name: "tokens_day", maximum: 60, used: 0, reserved: 50 }] };
+    const limited = { id: keyId, tokens_day: 60 };
+    expect(await perform(fixture.admin, keyOperations.limit, limited, ACTOR)).toMatchObject(ofKey);
+    const read = perform(fixture.admin, keyOperations.readLimits, { id: keyId }, ACTOR);
+    expect(await read).toMatchObject(ofKey);
   });
 
   test("show a reservation at the instant between two minutes in the second one only", async () => {

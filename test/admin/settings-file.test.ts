@@ -2,6 +2,7 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
+  chownSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -73,6 +74,18 @@ describe("addModel", () => {
     expect(read()).toBe(`${text}\n\n${BLOCK}`);
     expect(statSync(file).mode & 0o7777).toBe(0o2640);
     expect(list()).toEqual(["wadi.toml"]);
+  });
+
+  test.skipIf(process.getuid?.() !== 0)("leaves the file to its owner and its group", () => {
+    writeFileSync(file, "");
+    for (const [uid, gid] of [
+      [0, 65_533],
+      [65_534, 0],
+    ] as const) {
+      chownSync(file, uid, gid);
+      addModel(file, `m-${gid}`, BLOCK.replace("qwen", `m-${gid}`), {});
+      expect([statSync(file).uid, statSync(file).gid]).toEqual([uid, gid]);
+    }
   });
 
   test("adds to the file that `wadi init` wrote", () => {

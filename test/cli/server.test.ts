@@ -150,7 +150,7 @@ test("the note of a crash is told to the start after it, and kept until one succ
 });
 
 /** A server that another one has replaced, and that still has clients until `leave`. */
-async function startReplaced() {
+async function startReplaced(stopped = Promise.resolve()) {
   const clock = createManualClock();
   const listening = Promise.withResolvers<void>();
   const { events, options } = pretend({ clock });
@@ -170,13 +170,17 @@ async function startReplaced() {
     build: async (deps) => ({
       ...(await options.build(deps)),
       handover: parts as Partial<Serving["handover"]> as Serving["handover"],
+      async stop(deadlineMs) {
+        events.push(`stop ${deadlineMs}`);
+        await stopped;
+      },
     }),
   });
   await listening.promise;
   events.length = 0;
   const next = (await Predecessor.begin(file, { version: "2", token: null, clock }))!;
   await next.ready();
-  return { clock, events, code, next, leave: clients.resolve, goesOn: goesOn.promise };
+  return { clock, events, code, file, next, leave: clients.resolve, goesOn: goesOn.promise };
 }
 
 test.if(canTakeOver)("a replaced server stops in what its clients left of its time", async () => {
@@ -185,6 +189,18 @@ test.if(canTakeOver)("a replaced server stops in what its clients left of its ti
   leave();
   expect(await code).toBe(0);
   expect(events).toEqual(["retire 30000", "stop 20000"]);
+});
+
+test.if(canTakeOver)("a replaced server that is stopping does not go on", async () => {
+  const stopped = Promise.withResolvers<void>();
+  const { clock, events, code, file, next, leave } = await startReplaced(stopped.promise);
+  leave();
+  while (events.length < 2) await clock.advance(0);
+  await next.failed("");
+  const again = Predecessor.begin(file, { version: "3", token: null, clock });
+  await expect(again).rejects.toThrow("takes over already");
+  stopped.resolve();
+  expect(await code).toBe(0);
 });
 
 test.if(canTakeOver)("a replaced server that is late stops at once", async () => {

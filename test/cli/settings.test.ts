@@ -10,6 +10,7 @@ import {
   openGivenSettings,
   placeServer,
   readGivenSettings,
+  readNamedSettings,
 } from "../../src/cli/settings.ts";
 import { writeAllowEntry } from "../../src/net/allow-list.ts";
 import { readSettings, type Settings } from "../../src/settings/index.ts";
@@ -97,4 +98,12 @@ test("a SQLite database beside settings that name PostgreSQL is found, unless it
   writeFileSync(file, "SQLite format 3");
   expect(findUnusedDatabase(postgres)).toBe(file);
   expect(findUnusedDatabase(read(""))).toBeNull();
+});
+
+test("a command that calls no model needs none of its keys", () => {
+  const upstream = 'kind = "openai", urls = ["https://m.example/v1"], api_key_env = "WADI_NO_KEY"';
+  writeFileSync(config, `[[models]]\nid = "m"\nupstream = { ${upstream} }\n`);
+  expect(readNamedSettings(commandInput())?.models).toHaveLength(1);
+  expect(() => readGivenSettings(commandInput())).toThrow("api_key_env names");
+  expect(readNamedSettings({ args: [], flags: {} })).toBeUndefined();
 });
