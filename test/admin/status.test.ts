@@ -124,6 +124,10 @@ test("the database alone tells its size and no state of a server", async () => {
     models: [{ id: "stub-1", replicas: 1, healthy_replicas: null }],
     crash: { run_id: "r-1", call: "c-1", runs: 2 },
   });
+  const last_sweep_at = new Date(app.clock.now()).toISOString();
+  await opened.admin.sweeps.sweep();
+  await app.clock.advance(5_000);
+  expect((await read(opened.admin)).clock).toEqual({ is_doubtful: false, last_sweep_at });
   const { kind, bytes, wal_bytes, free_disk_bytes } = status.database;
   expect(kind).toBe("sqlite");
   for (const size of [bytes, wal_bytes, free_disk_bytes]) expect(size).toBeGreaterThan(1_000);

@@ -85,13 +85,16 @@ test("agents.resources.fire: fires of a trigger are listed newest first, up to t
 });
 
 test("agents.does.trigger: the operator fires a trigger, whose run names the operator and acts for its key", async () => {
-  const { id, key_id } = await createHourly({ input: { message: "Hello" } });
+  const { id, name, key_id } = await createHourly({ input: { message: "Hello" } });
   const fired = await verbs().fire(id, "noura");
   expect(fired).toMatchObject({ trigger_id: id, source: "manual", outcome: "started" });
-  expect(await front.app.admin.runs.require(fired.run_id!)).toMatchObject({
+  const { runs } = front.app.admin;
+  const run = await runs.require(fired.run_id!);
+  expect(run).toMatchObject({
     ...{ trigger_kind: "manual", started_by_key_id: key_id, started_by_operator: "noura" },
     ...{ input: { message: "Hello" }, fired_by_key_id: null },
   });
+  expect(await runs.describe(run)).toMatchObject({ started_by: name });
   const [listed] = (await verbs().list("dev")).filter((one) => one.id === id);
   expect(listed!.recent_fires).toMatchObject([{ id: fired.id, outcome: "started" }]);
   await verbs().pause(id);
