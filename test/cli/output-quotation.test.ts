@@ -1,6 +1,6 @@
 // Tests that untrusted text on a terminal controls nothing and hides nothing.
 import { expect, test } from "bun:test";
-import { drawJson, quote, quoteWhole } from "../../src/cli/output.ts";
+import { drawJson, escapeControls, quote, quoteWhole, writeCsv } from "../../src/cli/output.ts";
 
 /** Terminal control characters, bidirectional marks and invisible characters. */
 const HIDDEN = [
@@ -41,4 +41,23 @@ test("JSON for people parses to the same value, and hides nothing", () => {
   expect(isHarmless(drawn)).toBe(true);
   expect(drawJson({ a: [1] })).toBe('{\n  "a": [\n    1\n  ]\n}\n');
   expect(drawJson("text")).toBe('"text"\n');
+});
+
+test("a spreadsheet takes no text of CSV for a formula, and no number for a text", () => {
+  const write = (value: unknown) => writeCsv([{ value }], ["value"]).split("value\r\n")[1];
+  for (const begin of ["=", "+", "-", "@", "\t"]) expect(write(`${begin}1`)).toBe(`'${begin}1\r\n`);
+  expect(write("\r1")).toBe(`"'\r1"\r\n`);
+  expect([write(-1), write("1-1"), write(null)]).toEqual(["-1\r\n", "1-1\r\n", "\r\n"]);
+  const quoted = ['a"b', "a,b", "a\rb", "a\nb"].map(write);
+  expect(quoted).toEqual(['"a""b"', '"a,b"', '"a\rb"', '"a\nb"'].map((cell) => `${cell}\r\n`));
+});
+
+test("controls of a terminal and of the direction of its text are escaped, and no others", () => {
+  const marks = [0x1b, 0x7f, 0x61c, 0x200e, 0x200f, 0x202a, 0x202e, 0x2066, 0x2069];
+  for (const mark of marks) {
+    const code = mark.toString(16).padStart(4, "0");
+    expect(escapeControls(`a${String.fromCharCode(mark)}b`)).toBe(`a\\u${code}b`);
+  }
+  const plain = "a\n\tb \u200d\u2010\u202f\u2065\u206a \u0645 \u{1f600}";
+  expect(escapeControls(plain)).toBe(plain);
 });
