@@ -128,6 +128,23 @@ describe("a sign-in", () => {
     await stop();
   });
 
+  test.each([SESSION, "/operator/link/session"])(
+    "at %s sends a token alone, in at most 4 KiB, which no refusal quotes",
+    async (path) => {
+      const { call, stop } = await open();
+      const send = async (body: unknown) => {
+        const reply = await call("POST", path, { origin: ORIGIN }, body);
+        return [reply.status, (await reply.text()).includes("4711")];
+      };
+      const padded = (length: number) => '{"token":"wadi_x"}'.padEnd(length);
+      expect((await send(padded(4_096)))[0]).toBe(401);
+      expect((await send(padded(4_097)))[0]).toBe(413);
+      expect(await send({ token: 4_711 })).toEqual([400, false]);
+      expect(await send({ token: "x", other: 1 })).toEqual([400, false]);
+      await stop();
+    },
+  );
+
   test("is slowed down by the address of failed ones", async () => {
     const settings = "[operator]\nrequests_per_minute = 2\n";
     const { trade, stop } = await open({ settings });

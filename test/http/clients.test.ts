@@ -1,6 +1,7 @@
-// Tests the client address of a request: its peer, or a trusted part of X-Forwarded-For.
+// Tests the client address of a request: its peer, or a trusted part of X-Forwarded-For. Then, which
+// requests came through a proxy, and which are under way.
 import { describe, expect, test } from "bun:test";
-import { createNameClient } from "../../src/http/clients.ts";
+import { createNameClient, isForwarded, OpenRequests } from "../../src/http/clients.ts";
 
 describe("without trusted proxies", () => {
   const name = createNameClient([]);
@@ -102,5 +103,55 @@ describe("with trusted proxies", () => {
     const many = "10.0.0.7,".repeat(2_000);
     expect(name(PEER, `${many}203.0.113.9`)).toBe("203.0.113.9");
     expect(name(PEER, `203.0.113.9,${many}10.0.0.7`)).toBe("203.0.113.9");
+  });
+});
+
+test("a request is a proxy's by any header that proxies write", () => {
+  const names = ["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host"];
+  for (const name of [...names, "x-forwarded-proto", "x-forwarded-port", "x-forwarded-server"]) {
+    expect(isForwarded(new Headers({ [name]: "" })), name).toBeTrue();
+  }
+  expect(isForwarded(new Headers({ host: "a.example", forwarding: "no" }))).toBeFalse();
+});
+
+describe("requests under way", () => {
+  const PEER = { address: "::ffff:192.0.2.1", port: 4_711, family: "IPv6" } as const;
+  /** `looks` counts the questions whether a request is over. */
+  function open(isOver: boolean) {
+    const seen = { looks: 0 };
+    const requests = new OpenRequests(
+      (request) => request,
+      () => {
+        seen.looks += 1;
+        return isOver ? null : PEER;
+      },
+    );
+    const add = (count: number) => {
+      for (let n = 0; n < count; n++) requests.add(new Request("http://localhost/"));
+      return seen.looks;
+    };
+    return { requests, seen, add };
+  }
+
+  test("are listed by their connection until they are answered", () => {
+    const { requests, add } = open(false);
+    const request = new Request("http://localhost/");
+    requests.add(request);
+    const address = { bits: 32, value: 0xc000_0201n } as const;
+    expect(requests.list()).toEqual([{ address, port: 4_711 }]);
+    requests.delete(request);
+    expect(requests.list()).toEqual([]);
+    // Of many, each is looked at again only once they have doubled.
+    expect([add(255), add(1), add(511), add(1)]).toEqual([1, 257, 257, 1_025]);
+  });
+
+  test("are forgotten once they are over, by every 256th at the latest", () => {
+    const { requests, seen, add } = open(true);
+    expect([add(255), add(1), add(256)]).toEqual([0, 256, 512]);
+    seen.looks = 0;
+    add(9);
+    expect(requests.list()).toEqual([]);
+    expect(seen.looks).toBe(9);
+    expect([requests.list(), seen.looks]).toEqual([[], 9]);
   });
 });

@@ -59,6 +59,27 @@ test("a session is not looked up for a page of another site", async () => {
   expect(asked).toEqual(["token"]);
 });
 
+test("a failed session counts against its address, and a missing one too", async () => {
+  const counted: string[] = [];
+  const take = async (name: string) => void counted.push(name);
+  const { options, send } = open({ limiter: { take }, identifySession: async () => undefined });
+  for (const [headers, code] of [
+    [{}, "missing_api_key"],
+    [{ cookie: `${COOKIE}=ended` }, "invalid_api_key"],
+  ] as const) {
+    await expect(findSession(send(headers), options)).rejects.toMatchObject({ code });
+    expect(counted.splice(0)).toEqual(["failed ::1"]);
+  }
+});
+
+test("only a server with its data in memory names its program and address for a link", () => {
+  const { send } = open();
+  const write = (needsServer: boolean) =>
+    writeLinkCommand(send({}), { commands: () => ({ program: "/opt/wadi", needsServer }) });
+  expect(write(true)).toBe("`/opt/wadi console --server http://localhost`");
+  expect(write(false)).toBe("`wadi console`");
+});
+
 test("tokens of up to 512 characters are looked up, and longer ones are unknown", async () => {
   const { asked, options, send } = open();
   const [long, longer] = ["x".repeat(512), "x".repeat(513)] as const;

@@ -1,16 +1,21 @@
 // Tests which requests a cookie may authenticate: by their Host, Origin and Sec-Fetch-Site.
 import { describe, expect, test } from "bun:test";
-import { requireOwnOrigin } from "../../src/http/own-origin.ts";
+import { requireOwnClient, requireOwnOrigin } from "../../src/http/own-origin.ts";
 
 const OWN = {
   publicUrls: () => ["https://wadi.internal", ""],
   hosts: () => ["wadi-host", "0.0.0.0"],
 };
 
-function ask(method: string, headers: Record<string, string>, scheme = "http"): string {
+function ask(
+  method: string,
+  headers: Record<string, string>,
+  scheme = "http",
+  require = requireOwnOrigin,
+): string {
   const request = new Request(`${scheme}://localhost/console/session`, { method, headers });
   try {
-    return requireOwnOrigin(request, OWN);
+    return require(request, OWN);
   } catch (failure) {
     return (failure as Error).message.split(" ")[0]!;
   }
@@ -31,6 +36,8 @@ describe("the Host", () => {
     for (const host of ["wadi.internal", "WADI.internal", "wadi.internal:443"]) {
       expect(ask("GET", { host })).toBe("https://wadi.internal");
     }
+    expect(ask("GET", { host: "wadi.internal:80" })).toBe("http://wadi.internal");
+    expect(ask("GET", { host: "wadi.internal:8443" })).toBe("http://wadi.internal:8443");
   });
 
   const odd = [
@@ -41,7 +48,9 @@ describe("the Host", () => {
     "localhost:x",
     "localhost:99999",
   ];
-  for (const host of ["evil.example", "localhost.evil.example", "1.evil.example:80", ...odd]) {
+  const parts = ["host", "internal", "wadi"];
+  const others = ["evil.example", "localhost.evil.example", "1.evil.example:80", ...parts];
+  for (const host of [...others, ...odd]) {
     test(`"${host}" is foreign, for reads too`, () => {
       expect(ask("GET", { host })).toBe(HOST_REFUSED);
       const origin = `http://${host}`;
@@ -79,5 +88,28 @@ describe("the Origin of a write", () => {
     expect(ask("POST", { host })).toBe(ORIGIN_REFUSED);
     expect([ask("GET", { host }), of("GET", "none")]).not.toContain(ORIGIN_REFUSED);
     expect([of("GET", "same-site"), of("GET", "cross-site")]).toEqual(["Only", "Only"]);
+  });
+});
+
+describe("a client with a key", () => {
+  const CORS = "https://app.example";
+  const client = (headers: Record<string, string>) =>
+    ask("POST", headers, "http", (request, own) => requireOwnClient(request, own, [CORS]));
+
+  test("is told the own origin that it asks, from a program or a page that may", () => {
+    const host = "localhost:8080";
+    for (const origin of [`http://${host}`, "https://wadi.internal", CORS]) {
+      expect(client({ host, origin })).toBe(`http://${host}`);
+    }
+    expect(client({ host })).toBe(`http://${host}`);
+    expect(client({ host: "wadi.internal" })).toBe("https://wadi.internal");
+    expect(client({ host: "wadi.internal:8443" })).toBe("http://wadi.internal:8443");
+  });
+
+  test("is refused under a foreign Host, and for a page of a foreign Origin", () => {
+    const host = "localhost:8080";
+    expect(client({ host: "evil.example", origin: CORS })).toBe(HOST_REFUSED);
+    const others = ["http://localhost:3000", "http://wadi.internal", "https://wadi", "null", ""];
+    for (const origin of others) expect(client({ host, origin }), origin).toBe("Pages");
   });
 });
