@@ -195,3 +195,109 @@ test("a request that is still incomplete at the next search is closed", async ()
   expect(ended).toEqual([one.port]);
   cancel();
 });
+
+/** Watches `sockets`; `search` is called for each part of a search, with its descriptors. */
+function watch(
+  fields: { limit?: number; rules?: Partial<ConnectionRules> },
+  search: (from: number, to: number) => readonly ProcessSocket[],
+) {
+  const clock = createManualClock();
+  const lines: Record<string, unknown>[] = [];
+  const seen = { count: 0, spentMs: 0, ended: [] as number[], lines };
+  const cancel = guardConnections({
+    sockets: {
+      limit: fields.limit ?? 20,
+      count: () => seen.count,
+      list: (_, from, to) => [...search(from, to)],
+      end: ({ port }) => void seen.ended.push(port),
+    },
+    port: 80,
+    rules: () => ({ ...RULES, ...fields.rules }),
+    listClients: () => ({ served: [], refused: [] }),
+    clock: { ...clock, monotonic: () => clock.monotonic() + seen.spentMs },
+    log: createLog(clock, (line) => void lines.push(JSON.parse(line)), false),
+  });
+  return { clock, seen, cancel };
+}
+
+test("descriptors are scarce from one below the reserve on, of a quarter at most", async () => {
+  for (const [reserved_descriptors, enough] of [
+    [4, 16],
+    [10, 15],
+  ] as const) {
+    let searches = 0;
+    const { clock, seen, cancel } = watch({ rules: { reserved_descriptors } }, () => {
+      searches += 1;
+      return [];
+    });
+    seen.count = enough;
+    await clock.advance(100);
+    expect(searches).toBe(0);
+    seen.count = enough + 1;
+    await clock.advance(100);
+    expect(searches).toBe(1);
+    cancel();
+  }
+});
+
+test("an address may have too many from one beyond the limit on; a search takes a twentieth of the time", async () => {
+  let searches = 0;
+  const { clock, seen, cancel } = watch({ rules: { connections_per_address: 9 } }, () => {
+    searches += 1;
+    seen.spentMs += 50;
+    return [];
+  });
+  seen.count = 9;
+  await clock.advance(1_000);
+  expect(searches).toBe(0);
+  seen.count = 10;
+  await clock.advance(100);
+  expect(searches).toBe(1);
+  await clock.advance(900);
+  expect(searches).toBe(1);
+  await clock.advance(200);
+  expect(searches).toBe(2);
+  cancel();
+});
+
+test("a search reads 500 descriptors a turn, eight for each open one", async () => {
+  const parts: [from: number, to: number, turn: number][] = [];
+  let turn = 0;
+  const { clock, seen, cancel } = watch(
+    { limit: 10_000, rules: { connections_per_address: 99 } },
+    (from, to) => {
+      parts.push([from, to, turn]);
+      setImmediate(() => {
+        turn += 1;
+      });
+      return [];
+    },
+  );
+  seen.count = 100;
+  await clock.advance(100);
+  expect(parts).toEqual([
+    [0, 500, 0],
+    [500, 800, 1],
+  ]);
+  cancel();
+});
+test("each line of a flood tells of the connections closed since the one before", async () => {
+  const { clock, seen, cancel } = watch({}, (from) => (from === 0 ? [make(), make()] : []));
+  seen.count = 18;
+  await clock.advance(100);
+  await clock.advance(10_000);
+  cancel();
+  const [first, second] = seen.lines.map(({ connections }) => connections);
+  expect([first, second]).toEqual([2, seen.ended.length - 2]);
+});
+
+test("a request that came before the first reply is no incomplete one", async () => {
+  const begun = make({ hasReceived: true, receivedAgoMs: 1, sentAgoMs: 5 });
+  const states = [begun, { ...begun, hasSent: true, sentAgoMs: 22 }];
+  const { clock, seen, cancel } = watch({}, (from) => (from === 0 ? states.splice(0, 1) : []));
+  seen.count = 18;
+  await clock.advance(100);
+  await clock.advance(20);
+  expect([states, seen.ended]).toEqual([[], []]);
+  cancel();
+});

@@ -87,3 +87,22 @@ test("a request waits at the fence for no longer than its time, and was not sent
   expect(await asked).toMatchObject({ ok: false, code: "timeout", sent: false });
   expect(internet.dialled).toEqual([]);
 });
+
+test("an address that took all the time leaves none to the next, also at a closed fence", async () => {
+  const clock = createManualClock();
+  const fence = createFence(true);
+  const dialled: string[] = [];
+  const egress = guard([], {
+    ...{ resolve: async () => ["8.8.8.8", "8.8.4.4"], fence, clock },
+    dial({ hostname }) {
+      dialled.push(hostname);
+      fence.isOpen = false;
+      return () => {};
+    },
+  });
+  const asked = egress.request({ ...ask, url, timeoutMs: 1_000 });
+  await until(() => dialled.length === 1);
+  await clock.advance(1_000);
+  expect(await asked).toMatchObject({ ok: false, code: "timeout", sent: false });
+  expect([dialled, fence.waits]).toEqual([["8.8.8.8"], 0]);
+});

@@ -106,19 +106,25 @@ test("an error of a callback is reported as a bug and ends only its attempt", as
 });
 
 /** A socket of Bun whose events the test sends. */
-function connectByHand() {
+function connectByHand(authorized = true) {
   let handler: Bun.SocketHandler | undefined;
+  const asked: unknown[] = [];
   const connect = spyOn(Bun, "connect").mockImplementation(((given: {
     socket: Bun.SocketHandler;
   }) => {
     handler = given.socket;
+    asked.push(given);
     return new Promise(() => undefined);
   }) as typeof Bun.connect);
   const ended: string[] = [];
-  const socket = { terminate: () => void ended.push("terminated") } as unknown as Bun.Socket;
+  const terminate = () => void ended.push("terminated");
+  const usable = { terminate, authorized, setNoDelay() {}, end() {} };
+  const socket = usable as unknown as Bun.Socket;
   return {
-    ended,
+    ...{ ended, asked },
     open: () => handler!.open!(socket),
+    shake: (isTrusted: boolean, doubt: Error | null) =>
+      handler!.handshake!(socket, isTrusted, doubt),
     close: () => handler!.close!(socket),
     [Symbol.dispose]: () => connect.mockRestore(),
   };
@@ -149,3 +155,24 @@ test("a connection that does not prove its name in time is ended", async () => {
   hand.close();
   expect(events).toEqual(["timeout", "over"]);
 });
+
+test.each([
+  [true, null, true, "open"],
+  [false, null, true, "tls"],
+  [true, "expired", true, "tls"],
+  [true, null, false, "tls"],
+] as const)(
+  "a certificate with trust %p, doubt %p and authorization %p: %s",
+  async (isTrusted, doubt, authorized, event) => {
+    using hand = connectByHand(authorized);
+    const { events, clock } = dialAt("192.0.2.1", 443, {}, true);
+    await clock.advance(0);
+    // The environment of the process cannot turn this off.
+    expect(hand.asked).toMatchObject([{ tls: { rejectUnauthorized: true } }]);
+    hand.open();
+    hand.shake(isTrusted, doubt === null ? null : new Error(doubt));
+    expect(events.filter((one) => one !== "over")).toEqual([event]);
+    expect(hand.ended).toEqual(event === "tls" ? ["terminated"] : []);
+    hand.close();
+  },
+);

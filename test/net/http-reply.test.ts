@@ -188,6 +188,7 @@ const BAD: [title: string, text: string][] = [
   ["a chunk that is longer than its size", chunked("4", "Hello", "0", "", "")],
   ["a chunk that is shorter than its size", chunked("8", "Hello", "0", "", "")],
   ["a chunk with a lone CR after its size", chunked("5\rx", "Hello")],
+  ["a chunk with a lone CR within its size", chunked("0\r5", "Hello", "0", "", "")],
   ["a NUL in an extension", chunked("5;\0", "Hello")],
   ["an extension without end", chunked(`5;${"x".repeat(20_000)}`)],
   ["a NUL in a trailer", chunked("0", "a: \0", "", "")],
@@ -218,9 +219,25 @@ test("headers are found under any case of their names, the first of each", () =>
   expect(["x-a", "x-empty", "x-b"].map((name) => head!.header(name))).toEqual(["1", "", null]);
 });
 
-test("a head of 60 KB is read", () => {
-  const text = reply("HTTP/1.1 200 OK", `x-a: ${"x".repeat(60_000)}`, "content-length: 0", "", "");
-  expect(read(latin1(text)).state).toBe("whole");
+test("a head of 64 KiB is read, and none of a byte more", () => {
+  const head = (letters: number) =>
+    reply("HTTP/1.1 200 OK", `x-a: ${"x".repeat(letters)}`, "content-length: 0", "", "");
+  const longest = 65_536 - head(0).length;
+  const stateOf = (letters: number) => read(latin1(head(letters))).state;
+  expect([stateOf(longest), stateOf(longest + 1)]).toEqual(["whole", "broken"]);
+});
+
+test("a length of twelve digits is counted, and none of thirteen", () => {
+  const stateOf = (digits: number) =>
+    read(latin1(reply("HTTP/1.1 200 OK", `content-length: ${"1".repeat(digits)}`, "", ""))).state;
+  expect([stateOf(12), stateOf(13)]).toEqual(["open", "broken"]);
+});
+
+test("16 KiB of framing are read between two chunks, and no byte more", () => {
+  // The size, its semicolon and the line end count, too.
+  const stateOf = (letters: number) =>
+    read(latin1(chunked(`1;${"x".repeat(letters)}`, "x", "0", "", ""))).state;
+  expect([stateOf(16_384 - 3), stateOf(16_384 - 2)]).toEqual(["whole", "broken"]);
 });
 
 test("a reply of many thousand chunks is whole: only the framing between two is bounded", () => {

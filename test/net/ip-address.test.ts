@@ -93,7 +93,15 @@ test("a host is this machine by its name or address", () => {
   ]) {
     expect([host, isLoopback(host)]).toEqual([host, true]);
   }
-  for (const host of ["0.0.0.0", "::", "10.0.0.1", "::ffff:10.0.0.1", "localhost.example", ""]) {
+  for (const host of [
+    "0.0.0.0",
+    "::",
+    "10.0.0.1",
+    "::ffff:10.0.0.1",
+    "localhost.example",
+    "notlocalhost",
+    "",
+  ]) {
     expect([host, isLoopback(host)]).toEqual([host, false]);
   }
 });

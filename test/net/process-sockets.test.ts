@@ -37,9 +37,13 @@ else {
       expect(sockets.list(port, 0, 4_096)).toHaveLength(2);
       expect(sockets.count()).toBeLessThan(sockets.limit);
 
-      // The descriptor was reused by now: nothing is ended.
+      // The descriptor was reused by now, or bytes have come: nothing is ended.
       sockets.end({ ...find(silent)!, port: 1 });
+      sockets.end({ ...find(silent)!, address: { bits: 32, value: 1n } });
       sockets.end({ ...find(silent)!, hasReceived: true });
+      silent.client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+      const replied = new Promise((resolve) => silent.client.once("data", () => resolve("reply")));
+      expect(await Promise.race([replied, silent.ended])).toBe("reply");
       sockets.end(find(silent)!);
       await silent.ended;
       expect(find(asking)).toBeDefined();

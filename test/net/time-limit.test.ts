@@ -89,6 +89,15 @@ test("the first of several ends is reported", async () => {
   expect([limit.ended, ends]).toEqual(["timeout", ["timeout"]]);
 });
 
+test("work that is over is ended by no caller who leaves later", () => {
+  const clock = createManualClock();
+  const caller = new AbortController();
+  const limit = new TimeLimit(clock, 1_000, caller.signal);
+  limit.release();
+  caller.abort();
+  expect([limit.ended, clock.pending()]).toEqual([null, 0]);
+});
+
 test("a server that does not reply, or stops midway, reaches the deadline", async () => {
   for (const [reply, status] of [
     ["", null],

@@ -137,6 +137,23 @@ test("a reply that breaks off after its first byte is not requested again", asyn
   }
 });
 
+test("a reply without a length is whole where its connection ends, and not where it breaks", async () => {
+  for (const [end, outcome] of [
+    ["end", "whole"],
+    ["break", "reset"],
+  ] as const) {
+    const taken = Promise.withResolvers<RawSocket>();
+    using server = listenRaw((socket) => {
+      socket.say("HTTP/1.1 200 OK\r\n\r\nhalf");
+      taken.resolve(socket);
+    });
+    const { first, ended } = createAsker().ask(server.origin);
+    await first;
+    (await taken.promise)[end]();
+    expect(await ended).toMatchObject({ body: "half", end: outcome });
+  }
+});
+
 test("a cut closes the connection at once, and its listener gets nothing more", async () => {
   const asked = Promise.withResolvers<void>();
   using server = listenRaw(() => asked.resolve());
