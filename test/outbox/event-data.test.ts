@@ -34,9 +34,41 @@ test("data of exactly 64 KiB is stored whole, and one byte more is too much", ()
   expect(read(data(room + 1)).truncated).toEqual(["run.output.message"]);
 });
 
+test("one text is removed where that is enough, to a byte", () => {
+  const data = (length: number, a: string | null = "x".repeat(66 * KIB)) =>
+    run({ a, b: "y".repeat(length) });
+  // The name counts with a comma, and the list of names with one more.
+  const names = '"truncated":[],'.length + '"run.a",'.length + 1;
+  const room = 64 * KIB - JSON.stringify(data(0, null)).length - names;
+  expect(read(data(room)).truncated).toEqual(["run.a"]);
+  expect(read(data(room + 1)).truncated).toEqual(["run.a", "run.b"]);
+});
+
+test("texts of 256 characters are removed alone, shorter ones with their field", () => {
+  const removed = (length: number): string[] =>
+    read(run({ hook: Array(262).fill("z".repeat(length)) })).truncated;
+  expect(removed(256)).toContain("run.hook.0");
+  expect(removed(255)).toEqual(["run.hook"]);
+});
+
+test("a text is removed alone up to sixteen names deep", () => {
+  const removed = (names: number) => {
+    let deep: unknown = "x".repeat(70 * KIB);
+    for (let depth = 2; depth < names; depth++) deep = { deep };
+    return read(run({ input: deep })).truncated;
+  };
+  expect(removed(16)).toEqual([`run.input${".deep".repeat(14)}`]);
+  expect(removed(17)).toEqual(["run.input"]);
+});
+
 test("bytes count, not characters", () => {
-  const data = run({ input: { message: "ش".repeat(40 * KIB) } });
-  expect(read(data)).toMatchObject({ run: { input: { message: null } } });
+  for (const [letter, count] of [
+    ["ش", 40 * KIB],
+    ["€", 32_000],
+  ] as const) {
+    const data = run({ input: { message: letter.repeat(count) } });
+    expect(read(data)).toMatchObject({ run: { input: { message: null } } });
+  }
 });
 
 test("many long texts are removed, and all of them are listed", () => {

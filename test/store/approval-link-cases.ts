@@ -119,6 +119,8 @@ export const approvalLinkCases: Case[] = [
     async check(answer, { approvalLinks, operators }) {
       const second = makeLink(2, { account_id: "a-2", approval_id: "p-1" });
       expect(answer).toEqual([show(second), show(makeLink(1))]);
+      await approvalLinks.noteSeen("l-1", NOW + 2);
+      expect((await approvalLinks.list(NOW)).map(({ id }) => id)).toEqual(["l-2", "l-1"]);
       expect(await approvalLinks.list(NOW + 100)).toEqual([]);
       await operators.revoke("noura", NOW + 6);
       expect(await approvalLinks.list(NOW)).toEqual([]);

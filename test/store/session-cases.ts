@@ -135,6 +135,9 @@ export const sessionCases: Case[] = [
     async check(answer, { sessions, operators }) {
       const second = show(makeSession(2, { operator_id: "o-sami", user_agent: null }));
       expect(answer).toEqual([second, show(makeSession(1))]);
+      // Of two last seen at once, the later one comes first.
+      await sessions.noteSeen("s-1", NOW + 2);
+      expect((await sessions.list(NOW)).map(({ id }) => id)).toEqual(["s-2", "s-1"]);
       expect(await sessions.list(NOW + 100)).toEqual([]);
       await operators.revoke("noura", NOW);
       expect(await sessions.list(NOW)).toEqual([second]);

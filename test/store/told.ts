@@ -457,6 +457,11 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
       "webhooks.due w-2",
     ],
     "fans out nothing to a disabled endpoint": ["webhooks.due w-2"],
+    "makes the deliveries of an event in the order in which its endpoints were made": [
+      "webhooks.due w-1",
+      "webhooks.due w-2",
+      "webhooks.due w-3",
+    ],
     "takes fewer events at once if each goes to many endpoints": count(100)
       .map((n) => `webhooks.due w-${n}`)
       .sort(),

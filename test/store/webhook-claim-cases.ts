@@ -16,7 +16,7 @@ const claimCases: Case[] = [
       await deliver(stores, 3);
       await stores.processes.register(BEGIN);
     },
-    act: ({ webhooks }) => webhooks.claim(1, [turn(2), turn(9, "w-2"), turn(9, "w-3")], LATER),
+    act: ({ webhooks }) => webhooks.claim(1, [turn(2), turn(9, "w-2"), turn(9, "w-3")], FANNED),
     async check(answer, stores) {
       const [one, two, three] = answer as Awaited<ReturnType<Stores["webhooks"]["claim"]>>;
       expect(one!.rows.map(({ event_id }) => event_id)).toEqual(["e-1", "e-2"]);

@@ -119,6 +119,22 @@ const fanOutCases: Case[] = [
   },
   {
     method: "webhooks.fanOut",
+    title: "makes the deliveries of an event in the order in which its endpoints were made",
+    async setup(stores) {
+      await stores.secrets.claim("k-1");
+      for (const [at, id] of ["w-3", "w-1", "w-2"].entries()) {
+        await addEndpoint(stores, id, { created_at: BEGIN + at });
+      }
+      await recordEvent(stores, "e-1");
+    },
+    act: ({ webhooks }) => webhooks.fanOut("a-1", makeFan(1)),
+    async check(_, { sent }) {
+      const made = (await sent.deliveries()).toSorted((one, other) => (one.id < other.id ? -1 : 1));
+      expect(made.map(({ webhook_id }) => webhook_id)).toEqual(["w-3", "w-1", "w-2"]);
+    },
+  },
+  {
+    method: "webhooks.fanOut",
     title: "takes fewer events at once if each goes to many endpoints",
     async setup(stores) {
       await stores.secrets.claim("k-1");

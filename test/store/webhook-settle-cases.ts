@@ -84,6 +84,30 @@ const settledCases: Case[] = [
   ),
   {
     method: "webhooks.settle",
+    title: "retries a replay as scheduled, and shows what its last attempt got",
+    async setup(stores) {
+      await fillOne(stores);
+      const [claimed] = await take(stores, 1);
+      await stores.webhooks.settle([came(claimed!, "failed")], LATER);
+      await replay(stores, claimed!);
+      await take(stores);
+    },
+    async act(stores) {
+      const before = await first(stores);
+      const attempt = makeAttempt({ response_status: null, error: "It did not answer." });
+      await stores.webhooks.settle([came(before, "retry", { attempt })], LATER + 7);
+      return before;
+    },
+    async check(before, stores) {
+      expect(before).toMatchObject({ kind: "replay", last_response_status: 500 });
+      expect(await first(stores)).toMatchObject({
+        ...{ kind: "scheduled", status: "pending", attempt_count: 2, lane: 1 },
+        ...{ last_response_status: null, last_error: "It did not answer." },
+      });
+    },
+  },
+  {
+    method: "webhooks.settle",
     title: "uses up no attempt if none was made",
     setup: fillOne,
     act: (stores) => settleNext(stores, "released"),

@@ -57,6 +57,8 @@ test("the worker is woken when a delivery is due, and when an endpoint changes",
     await work();
     return notified.splice(0);
   };
+  // Nobody waits for events of an account without an endpoint.
+  expect(await during(() => fixture.sent.tell(makeHappened("e-0")))).toEqual([]);
   const { row } = await endpoints.create(ACCOUNT, REQUEST);
   const { id } = row;
   expect(notified.splice(0)).toEqual([`webhooks.endpoint ${id}`]);

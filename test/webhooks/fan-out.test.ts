@@ -84,6 +84,19 @@ test("an event announced while its account is fanned out is fanned out next", as
   expect(written).toEqual(["a-1", "a-1"]);
 });
 
+test("events whose fan-out failed are fanned out a second later", async () => {
+  const { clock, written, lines, worker } = open(0, {
+    onWrite(nth) {
+      if (nth === 1) throw new Error("The disk is gone.");
+    },
+  });
+  worker.start();
+  await clock.advance(999);
+  expect([written, lines]).toMatchObject([["a-1"], [expect.any(String)]]);
+  await clock.advance(1);
+  expect(written).toEqual(["a-1", "a-1"]);
+});
+
 test("accounts are listed again if announcements were lost during a listing", async () => {
   const { clock, worker, looks } = open(0, {
     onList: (nth, announce) => nth === 1 && announce(null),

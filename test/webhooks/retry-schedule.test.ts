@@ -66,6 +66,10 @@ test("a retry that would be useless sooner has a minimum wait", () => {
   expect(plan(2, { leastWaitMs: MINUTE_MS })).toBe(5 * MINUTE_MS);
 });
 
+test("a wait is whole milliseconds, to the nearest", () => {
+  expect(plan(2, { fraction: 0.123_456_789 })).toBe(254_815);
+});
+
 test("no wait exceeds the maximum", () => {
   const longest = plan(9, { fraction: 1, retryAfterMs: 365 * 24 * HOUR_MS });
   expect(longest).toBe(RETRY_WAIT_MAX_MS);
