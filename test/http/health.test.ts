@@ -78,6 +78,9 @@ test("a check that never answers gives not ready after 900 ms, and runs once", a
   expect(await first).toEqual([503, "not ready\n"]);
   await clock.advance(900);
   expect(await second).toEqual([503, "not ready\n"]);
+  const third = ask("/readyz");
+  await clock.advance(900);
+  expect(await third).toEqual([503, "not ready\n"]);
   expect(checks).toBe(1);
   answer.resolve(true);
   await clock.advance(1_000);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { DatabaseUnavailable } from "../../src/database/index.ts";
 import type { Handler, HandlerContext, HandlerReply } from "../../src/http/route.ts";
-import { apiError } from "../../src/platform/errors.ts";
+import { ApiError, apiError } from "../../src/platform/errors.ts";
 import {
   caller,
   createTestServer,
@@ -137,10 +137,14 @@ test("a reply's own headers are sent, and cannot replace the common ones", async
 
 test("a handler's refusal is rendered with its param and headers", async () => {
   const { post } = createTrial(() => {
-    throw apiError("model_not_found", { param: "model", headers: { deprecation: "@1" } });
+    const headers = { deprecation: "@1", "x-request-id": "another", "content-type": "text/html" };
+    throw apiError("model_not_found", { param: "model", headers });
   });
-  const response = await post("");
-  expect(response.headers.get("deprecation")).toBe("@1");
+  const response = await post("", { "x-request-id": "mine" });
+  const shown = ["deprecation", "x-request-id", "content-type"];
+  expect(shown.map((name) => response.headers.get(name))).toEqual([
+    ...["@1", "mine", "application/json"],
+  ]);
   expect(await readRefusal(response)).toEqual([404, "model_not_found", "model"]);
 });
 
@@ -159,6 +163,12 @@ for (const [how, answer] of [
     },
   ],
   ["returns what is no JSON", () => [200, 1n]],
+  [
+    "throws an internal error with its cause",
+    () => {
+      throw new ApiError("internal_error", {}, new TypeError("secret detail"));
+    },
+  ],
 ] as [string, () => HandlerReply][]) {
   test(`gateway.errors.internal_error a handler that ${how} is logged and not described to the caller`, async () => {
     const { post, lines } = createTrial(answer);
@@ -361,6 +371,17 @@ test("a missing body is an empty object, with and without required fields", asyn
   expect(nothing.asked[0]?.body).toEqual({});
   const something = createTrial(() => [200, {}], Body);
   expect(await readRefusal(await something.post(""))).toEqual([400, "invalid_request", "size"]);
+});
+
+test("gateway.limits.body_size a body that no route reads has the same limit", async () => {
+  const { ask } = createTestServer((router) =>
+    router.get("/v1/things", describeRoute<never>(), () => [200, {}]),
+  );
+  const announce = async (length: number) => {
+    const headers = { "content-length": String(length) };
+    return (await ask("GET", "/v1/things", { headers })).status;
+  };
+  expect([await announce(100 * 1024), await announce(100 * 1024 + 1)]).toEqual([200, 413]);
 });
 
 test("the agents surface omits the code of a failed schema", async () => {

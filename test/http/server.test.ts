@@ -30,6 +30,12 @@ function createTrialServer(at: Partial<HttpServerOptions> = {}): TestServer {
         clients.push(http.server.addressOf(request));
         return [200, { all: "things" }];
       });
+      router.get("/v1/derived", describeRoute<never>(), ({ request }) => {
+        const made = new Request("http://localhost/v1/other");
+        const before = http.server.addressOf(made);
+        http.server.derive(made, request);
+        return [200, { before, after: http.server.addressOf(made) }];
+      });
       router.post(
         "/v1/things",
         describeRoute(Type.Object({ size: Type.Integer() })),
@@ -479,7 +485,27 @@ describe("start and stop", () => {
     expect(left.aborted).toBe(true);
   });
 
+  test("a stop without any time cuts its requests off at once", async () => {
+    const told: number[] = [];
+    const endRequests = () => void told.push(clock.monotonic());
+    const { server, clock } = createTrialServer({ endRequests });
+    await server.start();
+    const client = await openRaw(server.url);
+    client.write(`GET /v1/stream HTTP/1.1\r\n${HOST}${KEY}\r\n`);
+    await slow.promise;
+    const stopping = server.stop(0);
+    await clock.advance(0);
+    await clock.advance(0);
+    await Promise.all([stopping, client.closed]);
+    expect(told).toEqual([0]);
+  });
+
   test("a server that never started stops at once", async () => {
     await createTrialServer().server.stop(10_000);
   });
+});
+
+test("a request that is made for another one has the client of that", async () => {
+  const reply = await sendRaw(http.server.url, `GET /v1/derived HTTP/1.1\r\n${HOST}${KEY}\r\n`);
+  expect(JSON.parse(reply!.body)).toEqual({ before: "nowhere", after: "127.0.0.1" });
 });

@@ -1,6 +1,7 @@
 // Tests server-sent events to one caller: bytes, backpressure, and a departing caller.
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
-import { type EventStream, openEventStream } from "../../src/http/sse.ts";
+import { type EventStream, openEventStream, watchIdle } from "../../src/http/sse.ts";
+import { createManualClock } from "../support/clock.ts";
 import { openRaw } from "./raw-client.ts";
 import { createTestServer, describeRoute, type TestServer } from "./test-server.ts";
 
@@ -262,5 +263,47 @@ describe("over a socket", () => {
     const { body } = (await client.read())!;
     expect(body).toBe(frames.repeat(sent));
     client.leave();
+  });
+
+  test("bytes of a piece that the socket could not take whole are unread, too", async () => {
+    const { client, stream } = await ask();
+    client.socket.pause();
+    answered.resolve();
+    const letters = 6 * KB * KB;
+    void stream.pass("ä".repeat(letters));
+    while (stream.countSent() === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect([stream.countSent(), stream.countUnread()]).toEqual([2 * letters, 2 * letters]);
+    client.leave();
+    await hasLeft(stream);
+    stream.close();
+  });
+});
+
+describe("a watch of silence", () => {
+  const SILENCE_MS = 15_000;
+
+  test("tells of each silence of fifteen seconds, and leaves no timer behind", async () => {
+    const clock = createManualClock();
+    let silences = 0;
+    const idle = watchIdle(clock, () => {
+      silences += 1;
+    });
+    await clock.advance(SILENCE_MS - 1);
+    idle.end();
+    await clock.advance(SILENCE_MS - 1);
+    expect(silences).toBe(0);
+    await clock.advance(1);
+    expect(silences).toBe(1);
+    await clock.advance(SILENCE_MS);
+    expect(silences).toBe(2);
+    idle.stop();
+    expect(clock.pending()).toBe(0);
+  });
+
+  test("may be stopped by whom it tells", async () => {
+    const clock = createManualClock();
+    const idle = watchIdle(clock, () => idle.stop());
+    await clock.advance(SILENCE_MS);
+    expect(clock.pending()).toBe(0);
   });
 });
