@@ -2,9 +2,11 @@
 import { describe, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { OPERATIONS } from "../../src/admin/operations/index.ts";
+import { createOperatorApi } from "../../src/admin/operator-api.ts";
 import { readSettings } from "../../src/settings/index.ts";
 import { KEY, startApp } from "../support/app.ts";
 import { listBounds } from "../support/bounds.ts";
+import { createManualClock } from "../support/clock.ts";
 import { findClosedPort } from "../support/ports.ts";
 
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
@@ -221,6 +223,20 @@ describe("with an address of its own", () => {
     await stop();
     expect(fetch(`${own}/healthz`)).rejects.toThrow();
   });
+});
+
+test("its own names are the hosts that are listened on, and those of the addresses for people", () => {
+  const [operator_url, server_url] = ["https://ops.example", "https://api.example"];
+  const settings = {
+    server: { host: "wadi-host", public_url: server_url },
+    operator: { listen: "ops-host:9090", public_url: operator_url, requests_per_minute: 1 },
+  };
+  const deps = { settings: () => settings, clock: createManualClock(), installationId: "i-1" };
+  const { own } = createOperatorApi(deps as never);
+  expect(own.hosts()).toEqual(["wadi-host", "ops-host"]);
+  expect(own.publicUrls()).toEqual([operator_url, server_url]);
+  settings.operator.listen = "";
+  expect(own.hosts()).toEqual(["wadi-host"]);
 });
 
 test("an address that is taken ends the start with the name of its setting", async () => {

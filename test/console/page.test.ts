@@ -57,6 +57,12 @@ describe("the page of the console", () => {
     const bytes = await packed.bytes();
     const plain = await get("/console/");
     expect(plain.headers.get("content-encoding")).toBeNull();
+    for (const { headers } of [packed, plain]) {
+      // A cache may keep it, and asks each time.
+      expect([headers.get("cache-control"), headers.get("vary")]).toEqual([
+        ...["no-cache", "Accept-Encoding"],
+      ]);
+    }
     const unpacked = Buffer.from(Bun.gunzipSync(new Uint8Array(bytes))).toString();
     expect(unpacked).toBe(await plain.clone().text());
     const others = await Promise.all(["later", "arabic"].map((name) => get(`/console/${name}.js`)));
