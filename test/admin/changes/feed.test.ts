@@ -155,9 +155,46 @@ test("a slow reader gets one frame of each topic that it missed", async () => {
   expect(page.lines.at(-1)).toEqual(["runs", "r-9", 1]);
 });
 
+test("a reader is slow beyond 8 KiB, and then until its next comment", async () => {
+  const { clock, follow, tell } = open();
+  const page = follow();
+  page.unread = 8 * 1_024;
+  tell("run", "r-1");
+  page.unread += 1;
+  tell("approval", "a-1");
+  page.unread = 0;
+  await clock.advance(GATHER_MS);
+  tell("run", "r-2");
+  // What was missed comes before what is new.
+  expect(page.lines).toEqual(["open", ["runs", "r-1", 1]]);
+  await clock.advance(BEAT_MS);
+  const missed = [
+    ["approvals", null, 1],
+    ["runs", null, 1],
+  ];
+  expect(page.lines.slice(2)).toEqual(["keep-alive", ...missed]);
+});
+
+test("a page that leaves while its caller is checked is told nothing more", async () => {
+  const { clock, follow } = open();
+  const page = follow();
+  Object.defineProperty(page, "isInForce", {
+    get() {
+      page.leave();
+      return true;
+    },
+  });
+  await clock.advance(BEAT_MS);
+  expect([page.lines, page.isClosed, clock.pending()]).toEqual([["open"], true, 0]);
+});
+
 test("one that reads nothing for half a minute loses its place", async () => {
   const { clock, follow } = open();
   const page = follow();
+  page.unread = 1;
+  await clock.advance(10 * BEAT_MS);
+  page.unread = 0;
+  await clock.advance(BEAT_MS);
   page.unread = 1;
   await clock.advance(10 * BEAT_MS);
   expect(page.isClosed).toBeFalse();
