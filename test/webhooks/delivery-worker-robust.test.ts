@@ -423,23 +423,27 @@ test("a delivery that others have taken back since its claim is left to them", a
   expect(trial.sent).toHaveLength(1);
 });
 
-test("claims whose reply was lost are claimed again", async () => {
-  let isDeaf = true;
+test("claims whose reply was lost are claimed again, also of a retry", async () => {
+  let claims = 0;
   const wrap = (store: Store): Store => ({
     ...store,
     async claim(...given) {
       const taken = await store.claim(...given);
-      if (!isDeaf || taken.every(({ rows }) => rows.length === 0)) return taken;
-      isDeaf = false;
+      if (taken.every(({ rows }) => rows.length === 0)) return taken;
+      claims += 1;
+      if (claims % 2 === 0) return taken;
       throw new Error("the connection was cut behind the commit");
     },
   });
-  const trial = await open(undefined, { wrap });
+  const trial = await open((_, nth) => (nth === 1 ? fail("tls") : reply()), { wrap });
   await trial.listen();
   const events = await trial.happen(1);
   expect(trial.sent).toEqual([]);
   await trial.pass(6 * SECOND_MS);
+  expect(trial.sent).toHaveLength(1);
+  await trial.pass(12 * SECOND_MS);
   await verifyDelivered([trial], events);
+  expect([claims, trial.sent.length]).toEqual([4, 2]);
 });
 
 test("an invalid reply is a failure of its own attempt only", async () => {
