@@ -167,6 +167,14 @@ test("a request beyond several limits waits for the period that ends last", asyn
   await expect(take(30)).rejects.toMatchObject({ details: both });
 });
 
+test("of limits that refuse for equally long the account's is named", async () => {
+  const { budgets, caller } = open();
+  const limits = { account: { tokens_day: 50 }, key: { tokens_day: 40 } };
+  await expect(budgets.check({ ...caller, limits }, ASKED)).rejects.toMatchObject({
+    message: expect.stringContaining("the limit of this account is 50 a day"),
+  });
+});
+
 test("a limit that is used to 80 percent exactly counts as reached by the next refusal", async () => {
   const { clock, announced, reserve } = open();
   (await reserve(80)).settle({ tokens: 80, cost: 0 }, false);
@@ -205,6 +213,12 @@ describe("beside other processes", () => {
     await expect(reserve()).rejects.toMatchObject({ code: "rate_limit_exceeded" });
     others.tokens = 0;
     await budgets.check(caller, ASKED);
+  });
+
+  test("a takeover charges nothing: those who have reserved it settle it themselves", async () => {
+    const { budgets, calls } = open({ tokens_day: 100 }, { tokens: 0 });
+    await budgets.inherit(Number.MAX_SAFE_INTEGER);
+    expect(calls).toEqual([]);
   });
 
   test("a limit that others have used up meanwhile is announced by the next end of a request", async () => {

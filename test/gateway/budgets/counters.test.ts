@@ -49,3 +49,12 @@ test("a subject that is used, or whose clock is set back, is kept", async () => 
   expect(await countReads("key a", NOON + 36 * HOUR_MS)).toBe(0);
   expect((await counters.find("key a", NOON + 36 * HOUR_MS)).month).toBe(month);
 });
+
+test("of the minutes of a subject the last two are kept", async () => {
+  const { countReads } = open();
+  const reads: number[] = [];
+  for (const minute of [0, 1, 2, 1, 0]) {
+    reads.push(await countReads("key a", NOON + minute * 60_000));
+  }
+  expect(reads).toEqual([3, 1, 1, 0, 1]);
+});

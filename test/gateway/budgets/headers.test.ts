@@ -41,3 +41,8 @@ test.each([
 test("limits of money have no headers", () => {
   expect(show({ cost_day: 1 }, 0, 0)).toEqual({});
 });
+
+test("of limits with equally much left the one of the shorter period is shown", () => {
+  const shown = show({ tokens_minute: 30, tokens_day: 40 }, 50, 0);
+  expect(shown["x-ratelimit-limit-tokens"]).toBe("30");
+});
