@@ -96,7 +96,7 @@ export function explainExcesses(
   const rank = (excess: Excess) => (excess.lasts === "never" ? Infinity : waitMs(excess));
   const worst = excesses.reduce((one, other) => (rank(other) > rank(one) ? other : one));
   // gateway.errors.headers.retry_after
-  const seconds = Math.max(1, Math.ceil(waitMs(worst) / 1000));
+  const seconds = Math.ceil(waitMs(worst) / 1000);
   const headers = { "retry-after": String(seconds), ...(worst.lasts === "never" && FINAL) };
   return apiError("rate_limit_exceeded", { message: explainLimit(worst, currency), headers });
 }

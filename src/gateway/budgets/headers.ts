@@ -44,7 +44,7 @@ export function writeLimitHeaders(
 
 /** Writes `6m0s`, as clients of this form know it. */
 function writeTime(timeMs: number): string {
-  const seconds = Math.max(1, Math.ceil(timeMs / 1000));
+  const seconds = Math.ceil(timeMs / 1000);
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   const rest = `${seconds % 60}s`;
   if (hours > 0) return `${hours}h${minutes}m${rest}`;

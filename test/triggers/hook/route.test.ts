@@ -170,6 +170,7 @@ test("agents.errors.agent_held agents.errors.p3: a nearly full disk refuses a re
   const held: FireRow = { ...FIRE, outcome: "held", run_id: null, error };
   fire = async () => ({ kind: "fired", fire: held, retry_after: null });
   isDiskFull = true;
+  expect(await send("")).toEqual([400, "invalid_request"]);
   expect((await send()).slice(0, 2)).toEqual([503, "service_unavailable"]);
   expect(requests).toEqual([]);
   await stores.holds.hold({ kind: "agent", id: "g-1", account_id: "a-1", reason: null, since: 0 });

@@ -52,8 +52,7 @@ export class Sessions {
 
   async open(target: McpTarget, budget: Budget): Promise<Session | McpFailure> {
     const held = this.#held.get(target.session);
-    const opened =
-      held?.target.url === target.url ? held.session : await this.#begin(target, budget);
+    const opened = held?.session ?? (await this.#begin(target, budget));
     if (!("ok" in opened)) this.#keep(target, opened);
     return opened;
   }

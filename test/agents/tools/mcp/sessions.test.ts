@@ -7,8 +7,11 @@ import { createManualClock } from "../../../support/clock.ts";
 
 const MINUTE_MS = 60_000;
 
-/** Servers with sessions, of which `ended` are told that they are over. */
-function openServers(id?: string) {
+/**
+ * Servers with sessions, of which `ended` are told that they are over. With a status they refuse
+ * the questions of the stateless revision.
+ */
+function openServers(id?: string, status?: number) {
   const clock = createManualClock();
   const asked: string[] = [];
   const ended: string[] = [];
@@ -17,6 +20,9 @@ function openServers(id?: string) {
     async request(_target: McpTarget, _budget: unknown, { method }: { method: string }) {
       asked.push(method);
       const [protocolVersion] = SESSION_REVISIONS;
+      if (status !== undefined && method === "server/discover") {
+        return { outcome: { ok: false, code: "refused_status", sent: true, status } };
+      }
       const result = method === "initialize" ? { protocolVersion } : {};
       return {
         outcome: { ok: true, answer: { result }, header: () => id ?? `id-${asked.length}` },
@@ -26,8 +32,8 @@ function openServers(id?: string) {
     end: async ({ session }: McpTarget) => void ended.push(session),
   };
   const sessions = new Sessions(wire as unknown as Wire);
-  const open = async (session: string) => {
-    const target = { session, url: "https://far.example.com/mcp" } as McpTarget;
+  const open = async (session: string, url = "https://far.example.com/mcp") => {
+    const target = { session, url } as McpTarget;
     const opened = await sessions.open(target, {} as never);
     return { ...target, opened };
   };
@@ -63,6 +69,38 @@ test("a server whose session was forgotten is asked for its revision anew", asyn
   const discovering = ["server/discover", "initialize"];
   expect(asked).toEqual([...discovering, "initialize", ...discovering]);
 });
+
+test("revisions are remembered of servers whose addresses have 200,000 characters in all", async () => {
+  const { open, asked } = openServers();
+  const addressOf = (n: number) => `https://far.example.com/${n}`.padEnd(2_000, "x");
+  const asks = async (session: string, url: string) => {
+    const before = asked.length;
+    await open(session, url);
+    return asked.slice(before);
+  };
+  for (let n = 0; n < 100; n++) await open(`s-${n}`, addressOf(n));
+  expect(await asks("again", addressOf(0))).toEqual(["initialize"]);
+  await open("short", "x");
+  expect(await asks("oldest", addressOf(1))).toEqual(["server/discover", "initialize"]);
+});
+
+test.each([401, 403, 500, 503])(
+  "a server that answers %d is asked no second time",
+  async (status) => {
+    const { open, asked } = openServers(undefined, status);
+    expect((await open("one")).opened).toMatchObject({ ok: false, sent: false, status });
+    expect(asked).toEqual(["server/discover"]);
+  },
+);
+
+test.each([400, 404, 405, 499])(
+  "a server that answers %d is asked for a session",
+  async (status) => {
+    const { open, asked } = openServers(undefined, status);
+    await open("one");
+    expect(asked).toEqual(["server/discover", "initialize"]);
+  },
+);
 
 test("the id of a session has 512 visible characters at most", async () => {
   const longest = "x".repeat(512);

@@ -1,6 +1,7 @@
 // Tasks of foreign MCP servers: a call that becomes one is asked for until it ends.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { failTask, followTask } from "../../../../src/agents/tools/mcp/tasks.ts";
+import type { McpRequest } from "../../../../src/agents/tools/mcp/client.ts";
+import { endOfTask, failTask, followTask } from "../../../../src/agents/tools/mcp/tasks.ts";
 import type { McpTarget } from "../../../../src/agents/tools/mcp/wire.ts";
 import { startRun } from "../../../spec/agents/population.ts";
 import { createConnection, type Json, readJson } from "../../../spec/agents/service.ts";
@@ -343,21 +344,58 @@ test("a task that was taken over is asked for at once, and at the usual interval
   const clock = createManualClock();
   const begin = clock.monotonic();
   const asked: number[] = [];
+  const times: number[] = [];
   const client = {
-    async request(_target: McpTarget, { method }: { method: string }) {
+    async request(_target: McpTarget, { method, timeoutMs }: McpRequest) {
+      times.push(timeoutMs);
       if (method === "tasks/get") asked.push(clock.monotonic() - begin);
       if (asked.length > 10) throw new Error("The task is asked for all the time.");
       return failTask("The server is away.");
     },
   };
   const watched = {
-    ...{ task: { id: "task-1", ends_at: 0 }, isResumed: true, endAt: begin + 5_000 },
+    ...{ task: { id: "task-1", ends_at: 0 }, isResumed: true, endAt: begin + 6_000 },
     signal: new AbortController().signal,
   };
   const following = followTask({ client, clock }, {} as McpTarget, watched);
-  await clock.advance(5_000);
+  await clock.advance(6_000);
   expect(await following).toMatchObject({ ok: false, code: "timeout" });
-  expect(asked).toEqual([0, 2_000, 4_000, 5_000]);
+  expect(asked).toEqual([0, 2_000, 4_000, 6_000]);
+  // A question has five seconds, and no more than the call; so has the cancel.
+  expect(times).toEqual([5_000, 4_000, 2_000, 1, 5_000]);
+});
+
+test("a task is asked for after the time that its server names, half a second to fifteen", async () => {
+  const clock = createManualClock();
+  const begin = clock.monotonic();
+  const wanted = [0, 499, 501, 14_999, 15_001, "soon"];
+  const asked: number[] = [];
+  const client = {
+    async request() {
+      const pollIntervalMs = wanted[asked.length];
+      asked.push(clock.monotonic() - begin);
+      const status = asked.length > wanted.length ? "cancelled" : "working";
+      return { ok: true, answer: { id: 1, result: { taskId: "task-1", status, pollIntervalMs } } };
+    },
+  };
+  const following = followTask({ client, clock } as never, {} as McpTarget, {
+    ...{ task: { id: "task-1", ends_at: 0 }, isResumed: false },
+    ...{ endAt: begin + 60_000, signal: new AbortController().signal },
+  });
+  await clock.advance(40_000);
+  expect(await following).toMatchObject({ message: "The server cancelled the task." });
+  const waits = asked.map((at, n) => at - (asked[n - 1] ?? 0));
+  expect(waits).toEqual([2_000, 500, 500, 501, 14_999, 15_000, 2_000]);
+});
+
+test("a task that was taken over has its time, a last look at least, and no more than the call", () => {
+  const clock = createManualClock();
+  const begin = clock.monotonic();
+  const leftOf = (ends_at: number, callMs = 60_000) =>
+    endOfTask({ id: "task-1", ends_at }, 10_000, begin + callMs, clock) - begin;
+  const left = [leftOf(30_000), leftOf(15_001), leftOf(14_999), leftOf(0), leftOf(0, 4_000)];
+  expect(left).toEqual([20_000, 5_001, 5_000, 5_000, 4_000]);
+  expect(leftOf(90_000)).toBe(60_000);
 });
 
 test("sixteen questions at once are declined, and seventeen end the task", async () => {
