@@ -8,6 +8,7 @@ import { readCall } from "../../../src/agents/mcp-server/protocol.ts";
 import { answerByStream } from "../../../src/agents/mcp-server/stream.ts";
 import { READS } from "../../../src/agents/mcp-server/tools.ts";
 import type { RunPosition } from "../../../src/agents/runs/store/reads.ts";
+import type { Idempotency } from "../../../src/agents/runs/store/start.ts";
 import { hasEnded, RunWaits } from "../../../src/agents/runs/waits.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createManualClock } from "../../support/clock.ts";
@@ -93,6 +94,67 @@ test("a call holds the place of its wait while its run is started, and no longer
   expect(calling).rejects.toThrow("it cannot start");
   await calling.catch(() => {});
   expect([seen, taken]).toEqual([[1], 0]);
+});
+
+test("a call waits ten minutes at most, of twenty calls that wait, and its header's key goes first", async () => {
+  const seen: unknown[] = [];
+  const waiting = { status: "waiting_approval", account_id: "a-1", id: "run", cost: { total: null } };
+  const stores = {
+    findExposed: async () => ({ id: "agent" }),
+    list: async ({ limit }: { limit: number }) => {
+      seen.push(limit);
+      return [];
+    },
+  };
+  const deps = {
+    ...{ clock: createManualClock(), findRun: async () => waiting },
+    database: { bind: () => stores },
+    waits: {
+      ...{ takePlace: () => () => {}, requirePlace() {} },
+      async follow({ timeoutMs }: { timeoutMs: number }) {
+        seen.push(timeoutMs);
+        return true;
+      },
+    },
+    starter: {
+      async start(...[, , , idempotency]: unknown[]) {
+        seen.push((idempotency as Idempotency).key);
+        return { run: waiting };
+      },
+    },
+  };
+  const params = { name: "free", arguments: { message: "Hi" }, _meta: { "idempotency-key": "b" } };
+  const exchange = {
+    ...{ call: { params }, form: { hasTasks: false }, write: JSON.stringify },
+    caller: { account_id: "a-1", key_id: "key", scopes: [] },
+    request: new Request("http://localhost/mcp", { headers: { "idempotency-key": "a" } }),
+  };
+  const answer = await createCalls(deps as never).call(exchange as never);
+  await (answer as Response).text();
+  expect(seen).toEqual(["a", 600_000, 20]);
+});
+
+test("a client with more than 16 KiB unread misses progress, and gets the answer", async () => {
+  const clock = createManualClock();
+  let isRead = false;
+  const frameOf = (text: string) => `data: ${text}\n\n`;
+  const waits = {
+    requirePlace() {},
+    async follow({ onPosition }: { onPosition?(position: RunPosition): void }) {
+      for (const last_seq of [1, 2, 3, 4]) onPosition?.({ ...RUNNING, last_seq });
+      isRead = true;
+      return true;
+    },
+  };
+  const size = 16 * 1_024 - frameOf("").length;
+  const response = answerByStream({ waits, clock, log: { error() {} } } as never, {
+    ...{ key_id: "key", run_id: "run", signal: new AbortController().signal, request_id: "req" },
+    ...{ timeoutMs: 1_000, isOver: hasEnded, writeAnswer: async () => "{}" },
+    writeProgress: (count) => (count === 1 ? "x".repeat(size) : `${count}`),
+  });
+  while (!isRead) await clock.advance(0);
+  const frames = (await response.text()).split("\n\n").map((frame) => frame.slice(0, 8));
+  expect(frames).toEqual(["data: xx", "data: 2", "data: {}", ""]);
 });
 
 test("a method has 128 characters at most, and an id 256", () => {

@@ -1,12 +1,17 @@
 // MCP servers as an account registers, reads and deletes them, and who may.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { McpRequest } from "../../../../src/agents/tools/mcp/client.ts";
+import type { ReadTools } from "../../../../src/agents/tools/mcp/definition.ts";
+import type { McpServerRow } from "../../../../src/agents/tools/mcp/server.ts";
 import { McpServers, type McpServersDeps } from "../../../../src/agents/tools/mcp/servers.ts";
+import type { McpTarget } from "../../../../src/agents/tools/mcp/wire.ts";
 import { readSettings } from "../../../../src/settings/index.ts";
 import { expectRefusal } from "../../../spec/agents/refusal.ts";
 import { createConnection, type Json, readJson } from "../../../spec/agents/service.ts";
 import { register } from "../../../spec/agents/tools-bodies.ts";
 import { allow } from "../../../spec/gateway/keys.ts";
 import { KEY, type TestApp } from "../../../support/app.ts";
+import { createManualClock } from "../../../support/clock.ts";
 import { addServer, listTools, makeAgent, refresh, runOnce, setRisk, startMcp } from "./front.ts";
 import { ECHO, openStatelessPeer } from "./peers.ts";
 
@@ -218,4 +223,53 @@ test("an address that is refused binds no connection to its host", async () => {
   expect(creating).rejects.toMatchObject({ code: "url_refused" });
   await creating.catch(() => {});
   expect(bound).toBe(0);
+});
+
+describe("the list of a server", () => {
+  const ROW = { id: "s-1", account_id: "a-1", name: "far", url: "https://far.example.com/mcp" };
+
+  /** Reads pages of so many tools, each of which takes ten seconds; the last page fails. */
+  async function read(sizes: readonly number[], message = "It is away.") {
+    const clock = createManualClock();
+    const times: number[] = [];
+    const ended: string[] = [];
+    const refresh = async (_: unknown, { definitions, skipped }: ReadTools) => {
+      return [definitions.length, skipped.length];
+    };
+    const deps = {
+      client: {
+        async request(_: McpTarget, { timeoutMs }: McpRequest) {
+          const size = sizes[times.length];
+          times.push(timeoutMs);
+          await clock.advance(10_000);
+          if (size === undefined) return { ok: false, message };
+          const tools = Array.from({ length: size }, (_, n) => {
+            return { name: `t${times.length}_${n}`, inputSchema: { type: "object" } };
+          });
+          const session = { revision: "2025-11-25", title: null };
+          return { ok: true, answer: { result: { tools, nextCursor: "more" } }, session };
+        },
+        end: ({ session }: McpTarget) => void ended.push(session),
+      },
+      store: { refresh, noteProblem: async (_id: string, _a: string, problem: string) => problem },
+      ...{ clock, checkSchema: async () => null, settings: () => ({ limits: {} }) },
+    };
+    const servers = new McpServers(deps as unknown as McpServersDeps);
+    const found = await servers.refresh({ ...ROW, connection_id: null } as McpServerRow);
+    return { found: found as unknown, times, ended };
+  }
+
+  test("is read up to its 101st tool within half a minute, and its session ends with it", async () => {
+    const ended = ["a-1 null https://far.example.com/mcp list"];
+    const times = [30_000, 20_000];
+    expect(await read([100, 1])).toEqual({ found: [100, 1], times, ended });
+    expect(await read([101, 1])).toEqual({ found: [100, 1], times: [30_000], ended });
+    expect(await read([1])).toEqual({ found: "It is away.", times, ended });
+  });
+
+  test("has a problem of 500 characters at most", async () => {
+    const longest = "x".repeat(500);
+    expect((await read([], longest)).found).toBe(longest);
+    expect((await read([], `${longest}x`)).found).toBe(`${longest}…`);
+  });
 });
