@@ -98,7 +98,12 @@ test("a call holds the place of its wait while its run is started, and no longer
 
 test("a call waits ten minutes at most, of twenty calls that wait, and its header's key goes first", async () => {
   const seen: unknown[] = [];
-  const waiting = { status: "waiting_approval", account_id: "a-1", id: "run", cost: { total: null } };
+  const waiting = {
+    status: "waiting_approval",
+    account_id: "a-1",
+    id: "run",
+    cost: { total: null },
+  };
   const stores = {
     findExposed: async () => ({ id: "agent" }),
     list: async ({ limit }: { limit: number }) => {

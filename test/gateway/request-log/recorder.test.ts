@@ -44,6 +44,16 @@ test("the gateway's own time is what lies before the question and behind the ans
   ]);
 });
 
+test("the time of the first chunk is that of no later one", async () => {
+  const { recorder, entries, clock } = open();
+  await clock.advance(2);
+  recorder.markFirstChunk();
+  await clock.advance(5);
+  recorder.markFirstChunk();
+  recorder.close(201, null, 0);
+  expect(entries).toMatchObject([{ first_token_ms: 2, duration_ms: 7 }]);
+});
+
 test("without a question or an answer no time is told apart", () => {
   const [refused, left] = [open(), open()];
   refused.recorder.close(404, "model_not_found", 0);

@@ -58,6 +58,25 @@ test("keys without an account have 120 rows of refusals each", async () => {
   expect(written).toEqual([...Array(120).fill(429), 403] as never);
 });
 
+test("a refusal has a row again a minute after the first of 120", async () => {
+  const { requestLog, arrive, written, clock } = open();
+  const refuse = () => arrive().close(429, "rate_limit_exceeded", 0);
+  for (let n = 0; n < 120; n++) refuse();
+  await clock.advance(59_999);
+  refuse();
+  await clock.advance(1);
+  refuse();
+  await requestLog.service.stop(0);
+  expect(written).toHaveLength(121);
+});
+
+test("a stop with nothing under way waits for nothing", async () => {
+  const { requestLog, clock } = open();
+  const stopped = requestLog.service.stop(10_000) as Promise<void>;
+  await clock.advance(0);
+  expect(Bun.peek.status(stopped)).toBe("fulfilled");
+});
+
 test("the keys of an account share its 120 rows of refusals", async () => {
   const { requestLog, arrive, written } = open();
   for (let n = 0; n < 60; n++) {

@@ -76,6 +76,18 @@ test("a slow reader gets a snapshot instead of a backlog, at the latest at the e
   ]);
 });
 
+test("a reader is slow with more than 64 KiB unread", () => {
+  const live = new LiveRuns();
+  const [quick, slow] = [follow(live), follow(live)];
+  const { send } = ask(live);
+  quick.unread = 65_536;
+  slow.unread = 65_537;
+  send(text("a"));
+  expect([quick.frames.map(sum), slow.frames.map(sum)]).toEqual([
+    ...[["snapshot 0 ", "delta 0 a"], ["snapshot 0 "]],
+  ]);
+});
+
 test("pieces of a round wait for the steps before it", () => {
   const live = new LiveRuns();
   const client = follow(live, 3);

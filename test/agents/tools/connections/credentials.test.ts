@@ -107,6 +107,15 @@ test("no other host gets it, however spelled", async () => {
     const refused = refuse("Its connection is not for the endpoint's host.");
     expect([host, await ask(id, { host })]).toEqual([host, refused]);
   }
+  let opened = 0;
+  const askCounted = createCredentials({
+    ...{ database, clock, log: { warn() {} }, egress: guard([]) },
+    secrets: { open: async (about) => secrets.open(about).finally(() => opened++) },
+  });
+  await askCounted({ id, account_id: OWNER, host: "example.com" });
+  expect(opened).toBe(0);
+  await askCounted({ id, account_id: OWNER, host: HOST });
+  expect(opened).toBe(1);
   const unbound = await create({ name: "Unbound", allowed_hosts: [] });
   expect((await ask(unbound.id)).ok).toBe(false);
 });
