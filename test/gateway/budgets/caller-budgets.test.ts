@@ -151,6 +151,17 @@ test("a request that fits once those under way have ended waits for them, not fo
   await reserve(60);
 });
 
+test("money that requests under way may leave is no final refusal", async () => {
+  const { budgets, caller } = open({ cost_day: 100 });
+  const take = (cost: number) =>
+    budgets.reserve(caller, { ...ASKED, cost }, () => ({ tokens: 0, cost: 0 }));
+  const underWay = (await take(60))!;
+  const waits = { code: "rate_limit_exceeded", details: { headers: { "retry-after": "1" } } };
+  await expect(take(60)).rejects.toMatchObject(waits);
+  underWay.settle({ tokens: 0, cost: 60 }, false);
+  await expect(take(60)).rejects.toMatchObject({ code: "permission_denied" });
+});
+
 test("a request beyond several limits waits for the period that ends last", async () => {
   const { reserve } = open({ tokens_minute: 50, tokens_day: 100 });
   (await reserve(50)).settle({ tokens: 50, cost: 0 }, false);

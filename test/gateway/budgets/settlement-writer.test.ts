@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { DatabaseUnavailable } from "../../../src/database/index.ts";
 import { SettlementWriter } from "../../../src/gateway/budgets/settlement-writer.ts";
-import type { SettledRequest } from "../../../src/gateway/budgets/store.ts";
+import type { LimitAlert, SettledRequest } from "../../../src/gateway/budgets/store.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createManualClock } from "../../support/clock.ts";
 
@@ -16,14 +16,16 @@ function open(refuse: (batch: readonly string[]) => Error | undefined = () => un
   const clock = createManualClock();
   const log = createLog(clock, () => {}, false);
   const written: string[] = [];
-  const settle = async (batch: readonly SettledRequest[]) => {
+  const batches: number[][] = [];
+  const settle = async (batch: readonly SettledRequest[], alerts: readonly LimitAlert[]) => {
     const names = batch.map(({ id }) => id);
     const failure = refuse(names);
     if (failure) throw failure;
     written.push(...names);
+    batches.push([batch.length, alerts.length]);
   };
   const writer = new SettlementWriter({ store: { settle }, clock, log });
-  return { clock, writer, written };
+  return { clock, writer, written, batches };
 }
 
 test("a stop ends when the last of several batches is written", async () => {
@@ -31,6 +33,21 @@ test("a stop ends when the last of several batches is written", async () => {
   writer.add(ids.map(settled), []);
   await writer.finish(1_000);
   expect(written).toEqual(ids);
+});
+
+test("a batch has 256 requests and as many alerts, all of which an outage keeps", async () => {
+  const away = [new DatabaseUnavailable("away")];
+  const { clock, writer, batches } = open(() => away.shift());
+  writer.add(ids.slice(0, 257).map(settled), Array(600).fill({}));
+  await clock.advance(0);
+  const finished = writer.finish(5_000);
+  await clock.advance(1_000);
+  await finished;
+  expect(batches).toEqual([
+    [256, 256],
+    [1, 256],
+    [0, 88],
+  ]);
 });
 
 test("a request that the store refuses is given up alone, and the others are written", async () => {

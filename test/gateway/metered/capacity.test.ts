@@ -1,6 +1,7 @@
 // Tests the shared capacity of all accounts: slots, the queue, and Retry-After.
 import { describe, expect, test } from "bun:test";
 import { Capacity } from "../../../src/gateway/metered/capacity.ts";
+import { CapacityGroup } from "../../../src/gateway/metered/capacity-group.ts";
 import { ApiError } from "../../../src/platform/errors.ts";
 import { createManualClock } from "../../support/clock.ts";
 
@@ -369,5 +370,39 @@ describe("gateway.limits.shared_capacity several processes share the slots", () 
     await other.end("b1");
     await one.clock.advance(100);
     expect(one.begun).toEqual(["a1", "a2", "a3", "a4"]);
+  });
+});
+
+describe("the capacities of a process", () => {
+  const openGroup = () => {
+    const search = new Capacity(createManualClock(), { max_concurrent: 1, max_queued: 0 });
+    return { search, group: new CapacityGroup({ search }) };
+  };
+
+  test("are free where the process before tells of none, and unbounded of services it lacks", () => {
+    const { group } = openGroup();
+    group.import({});
+    expect([group.take("search"), group.take("search"), group.take("embeddings")]).toEqual([
+      ...[true, false, true],
+    ]);
+    group.release("search");
+    group.import({ search: 1 });
+    expect(group.take("search")).toBe(false);
+  });
+
+  test("that all processes share are decided by no takeover", async () => {
+    const { search, group } = openGroup();
+    const taken: string[] = [];
+    const leader = (name: string) => ({
+      async take(service: string) {
+        taken.push(`${name} ${service}`);
+        return true;
+      },
+      release() {},
+    });
+    group.share(leader("all"));
+    group.follow(leader("one"));
+    await search.use("a-1", new AbortController().signal, async () => {});
+    expect(taken).toEqual(["all search"]);
   });
 });

@@ -1,6 +1,6 @@
 // The last check before a call is sent, and bugs of tools.
 import { expect, test } from "bun:test";
-import { runCall } from "../../../../src/agents/runs/calls/invocation.ts";
+import { limitOutput, runCall } from "../../../../src/agents/runs/calls/invocation.ts";
 import { RunContext } from "../../../../src/agents/runs/run-context.ts";
 import type { ToolCallData } from "../../../../src/agents/runs/step.ts";
 import type { Tool } from "../../../../src/agents/tools/contract.ts";
@@ -55,4 +55,19 @@ test("the log of a tool that failed tells nothing of what the tool was given", a
   await run();
   expect(lines).toHaveLength(1);
   expect(JSON.stringify(lines)).not.toContain("zqargument");
+});
+
+test("results are shown wide up to 16 million characters, and 64 of a run are kept whole", () => {
+  const limit = (characters: number, truncated: number) => {
+    const state = { shown: { characters, truncated }, version: { tools: ["read_output"] } };
+    return limitOutput({ state } as never, { tool_call_id: "call_1" } as never);
+  };
+  const [most, none] = [
+    ...[
+      { isWide: true, keepsWhole: true },
+      { isWide: false, keepsWhole: false },
+    ],
+  ];
+  expect(limit(16_777_215, 63)).toEqual(["call_1", most!]);
+  expect(limit(16_777_216, 64)).toEqual(["call_1", none!]);
 });
