@@ -51,6 +51,11 @@ function open({ terms = TERMS, authorize, start, requireDisk = () => {} }: Doubl
   return {
     begin: () => starter.start(caller, "g", { message: "x" }),
     beginOther: () => starter.start(other, "h", { message: "x" }),
+    rerun: (external: boolean) => {
+      const history = { messages: [], summary: null, external };
+      const rerun = { rerun_of: "r-1", rerun_tools: "live" as const, rerun_from_round: 1, history };
+      return starter.prepare(caller, "g", { message: "x", rerun });
+    },
     prepare: () => starter.prepare(caller, "g", { message: "x", hook: { a: 1 } }),
     countReads: () => reads,
   };
@@ -120,4 +125,10 @@ test("a version is read once, and a hook's body taints its run", async () => {
   const { run } = await prepare();
   expect(countReads()).toBe(1);
   expect([run.external_content, run.input]).toEqual([true, { message: "x", hook: { a: 1 } }]);
+});
+
+test("agents.does.risk.write a rerun behind messages from outside has read content from outside", async () => {
+  const { rerun } = open();
+  const taints = [await rerun(true), await rerun(false)].map(({ run }) => run.external_content);
+  expect(taints).toEqual([true, false]);
 });
