@@ -5,8 +5,12 @@ const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** The same seed makes the same ids in order; UUIDs are of version 7 and ascend. */
 export function createSeededIds(seed = 1): Ids {
   const draw = createDraw(seed);
-  const drawHex = (length: number) =>
-    Array.from({ length }, () => Math.floor(draw() * 16).toString(16)).join("");
+  const drawText = (length: number, letters: string) => {
+    let text = "";
+    for (let at = 0; at < length; at++) text += letters[Math.floor(draw() * letters.length)];
+    return text;
+  };
+  const drawHex = (length: number) => drawText(length, "0123456789abcdef");
   let instant_ms = Date.UTC(2026, 10, 20, 12);
   return {
     uuid() {
@@ -15,8 +19,7 @@ export function createSeededIds(seed = 1): Ids {
       const random = `7${drawHex(3)}-${variant}${drawHex(3)}-${drawHex(12)}`;
       return `${time.slice(0, 8)}-${time.slice(8)}-${random}`;
     },
-    token: (length) =>
-      Array.from({ length }, () => BASE62[Math.floor(draw() * BASE62.length)]).join(""),
+    token: (length) => drawText(length, BASE62),
   };
 }
 
