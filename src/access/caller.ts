@@ -4,6 +4,7 @@ import type { Clock } from "../platform/clock.ts";
 import { apiError } from "../platform/errors.ts";
 import { hashSecret, isInForce, type Key } from "./credentials.ts";
 import type { CallerLimits } from "./limits.ts";
+import type { ModelStates } from "./model-states.ts";
 import type { Scope } from "./scopes.ts";
 import type { keyStore, LimitedKey } from "./store.ts";
 
@@ -18,6 +19,8 @@ export interface Caller {
   max_output_tokens: number | null;
   /** Budgets; absent where neither the key nor its account has one. */
   limits?: CallerLimits;
+  /** Read with the key; absent: they are read where they are needed. */
+  model_states?: ModelStates;
 }
 
 /** Finds the caller; throws `missing_api_key` or `invalid_api_key`. */
@@ -42,11 +45,12 @@ export function createIdentify(
     if (secret === undefined) throw apiError("missing_api_key");
     // gateway.errors.invalid_api_key: the same bytes for every fault.
     if (secret.length > SECRET_CHARACTERS_MAX) throw apiError("invalid_api_key");
+    const read_at = clock.monotonic();
     const key = await keys.find(hashSecret(secret));
     if (!key || !isInForce(key, key.secret_expires_at, clock.now()))
       throw apiError("invalid_api_key");
     noteUse(key.id);
-    return describeCaller(key);
+    return { ...describeCaller(key), model_states: { row: key, read_at } };
   };
 }
 

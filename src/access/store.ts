@@ -13,6 +13,7 @@ import {
 import { maybe, Row, Timestamp } from "../platform/schema.ts";
 import { Account, isInForce, Key, KeySecret, type KeyUse, SeenKey } from "./credentials.ts";
 import { changeLimits, type LimitChange, type Limits, StoredLimits } from "./limits.ts";
+import { ModelStatesRow } from "./model-states.ts";
 
 const Id = Type.Object({ id: Type.String() });
 
@@ -20,7 +21,10 @@ const Id = Type.Object({ id: Type.String() });
 const LimitedKey = Row(Key, { limits: maybe(StoredLimits), account_limits: maybe(StoredLimits) });
 export type LimitedKey = Static<typeof LimitedKey>;
 
-const FoundKey = Row(LimitedKey, { secret_expires_at: maybe(Timestamp("When the secret ends.")) });
+const FoundKey = Row(LimitedKey, {
+  secret_expires_at: maybe(Timestamp("When the secret ends.")),
+  ...ModelStatesRow.properties,
+});
 export type FoundKey = Static<typeof FoundKey>;
 
 /** Fields to change; those that are left out stay. */
@@ -65,7 +69,8 @@ export const keyStore = store(
       db.one(
         FoundKey,
         sql`SELECT keys.*, accounts.limits AS account_limits,
-              key_secrets.expires_at AS secret_expires_at
+              key_secrets.expires_at AS secret_expires_at,
+              ${selectModelStates(sql`keys.account_id`)}
             FROM key_secrets JOIN keys ON keys.id = key_secrets.key_id
             LEFT JOIN accounts ON accounts.id = keys.account_id
             WHERE key_secrets.hash = ${hash}`,
@@ -142,6 +147,14 @@ export const keyStore = store(
   },
   ["find", "findById"],
 );
+
+/** Columns of `ModelStatesRow`, so that a write or read of something else brings them along. */
+function selectModelStates(account_id: Sql): Sql {
+  return sql`(SELECT string_agg(id, ' ') FROM models WHERE is_off = 1) AS off_models,
+    (SELECT string_agg(id, ' ') FROM models WHERE is_blocked = 1) AS blocked_models,
+    (SELECT string_agg(model, ' ') FROM grants
+      WHERE grants.account_id = ${account_id}) AS granted_models`;
+}
 
 function findKey(db: Db, id: string): Promise<Key | undefined> {
   return db.one(Key, sql`SELECT * FROM keys WHERE id = ${id}`);

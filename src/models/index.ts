@@ -69,9 +69,10 @@ export interface ModelsOptions extends Omit<BackendOptions, "units"> {
 
 export async function buildModels(options: ModelsOptions): Promise<Models> {
   const catalogs = new ModelCatalogs(options);
-  const { settings } = options;
+  const { settings, clock } = options;
   const catalog = await catalogs.open(settings, []);
-  return new Models(catalogs, settings.service.alias, catalog);
+  const { alias } = settings.service;
+  return new Models(catalogs, new ModelRegistry({ alias, catalog, store: catalogs.store, clock }));
 }
 
 export class Models {
@@ -84,9 +85,9 @@ export class Models {
   readonly #catalogs: ModelCatalogs;
   #isStarted = false;
 
-  constructor(catalogs: ModelCatalogs, alias: string, catalog: ModelCatalog) {
+  constructor(catalogs: ModelCatalogs, registry: ModelRegistry) {
     this.#catalogs = catalogs;
-    this.registry = new ModelRegistry({ alias, catalog, store: catalogs.store });
+    this.registry = registry;
   }
 
   /** Stops no idle model server while another process may use it. */

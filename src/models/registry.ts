@@ -1,6 +1,7 @@
 // The models that are served, by id and alias, and who may call which.
-import type { Caller } from "../access/index.ts";
+import { type Caller, findModelState } from "../access/index.ts";
 import type { Bound } from "../database/index.ts";
+import type { Clock } from "../platform/clock.ts";
 import { listAliases } from "../settings/index.ts";
 import { capOutput, type Model, type ServedModel } from "./model.ts";
 import { authorizeModel, type ModelPermission } from "./permission.ts";
@@ -17,6 +18,7 @@ export interface RegistryOptions {
   catalog: ModelCatalog;
   /** Read for every request, so that changes by the command line hold at once. */
   store: Pick<Bound<typeof modelStore>, "find" | "list">;
+  clock: Pick<Clock, "monotonic">;
 }
 
 export type ModelAccess = ModelPermission | Exclude<ModelState, "on">;
@@ -31,14 +33,16 @@ export class ModelRegistry {
   readonly alias: string;
   readonly #aliases: readonly string[];
   readonly #store: RegistryOptions["store"];
+  readonly #clock: RegistryOptions["clock"];
   #models: readonly ServedModel[] = [];
   #byId: ReadonlyMap<string, ServedModel> = new Map();
   #default!: ServedModel;
 
-  constructor({ alias, catalog, store }: RegistryOptions) {
+  constructor({ alias, catalog, store, clock }: RegistryOptions) {
     this.alias = alias;
     this.#aliases = listAliases(alias);
     this.#store = store;
+    this.#clock = clock;
     this.replace(catalog);
   }
 
@@ -65,7 +69,10 @@ export class ModelRegistry {
   }
 
   async authorize(model: ServedModel, caller: Caller): Promise<ModelAccess> {
-    const status = await this.#store.find(model.settings.id, caller.account_id);
+    const { id } = model.settings;
+    const status =
+      findModelState(caller.model_states, id, this.#clock.monotonic()) ??
+      (await this.#store.find(id, caller.account_id));
     return authorize(model, caller, status);
   }
 
@@ -96,7 +103,7 @@ export class ModelRegistry {
 function authorize(
   { settings, backend }: ServedModel,
   caller: Caller,
-  status: ModelStatus | undefined,
+  status: Pick<ModelStatus, "is_off" | "is_blocked" | "is_granted"> | undefined,
 ): ModelAccess {
   if (!status) throw new Error(`the model ${settings.id} was not noted when the server started`);
   const permission = authorizeModel(settings, caller, status.is_granted);

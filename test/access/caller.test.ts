@@ -20,6 +20,9 @@ const key: FoundKey = {
   limits: null,
   account_limits: null,
   secret_expires_at: null,
+  off_models: null,
+  blocked_models: null,
+  granted_models: "m",
 };
 
 /** Identifies against a store with one key, and collects the hashes looked up. */
@@ -42,7 +45,7 @@ function createTrial(found: FoundKey = key, secret = "secret") {
 }
 
 test("gateway.authentication.1 a bearer key identifies its caller", async () => {
-  const { identify } = createTrial();
+  const { clock, identify } = createTrial();
   expect(await identify("Bearer secret")).toEqual({
     key_id: key.id,
     account_id: key.account_id,
@@ -50,6 +53,7 @@ test("gateway.authentication.1 a bearer key identifies its caller", async () => 
     scopes: ["think"],
     models: ["m"],
     max_output_tokens: 7,
+    model_states: { row: key, read_at: clock.monotonic() },
   });
 });
 
@@ -157,7 +161,8 @@ test("gateway.authentication.2 a key's id resolves to its caller while the key i
     ["revoked", { ...key, revoked_at: clock.now() }],
   ]);
   const find = createFindCaller({ findById: async (id) => keys.get(id) }, clock);
-  expect(await find("good")).toEqual(await createTrial().identify("Bearer secret"));
+  const { model_states: _, ...caller } = await createTrial().identify("Bearer secret");
+  expect(await find("good")).toEqual(caller);
   expect(await find("revoked")).toBeUndefined();
   expect(await find("nobody's")).toBeUndefined();
   await clock.advance(1);

@@ -1,6 +1,6 @@
 // Tests the names of models, the alias and the list of each key.
 import { describe, expect, test } from "bun:test";
-import type { Caller } from "../../src/access/index.ts";
+import type { Caller, ModelStatesRow } from "../../src/access/index.ts";
 import { buildModels } from "../../src/models/index.ts";
 import type { ServedModel } from "../../src/models/model.ts";
 import { ModelRegistry } from "../../src/models/registry.ts";
@@ -49,6 +49,7 @@ interface Stored {
 }
 
 function createTestRegistry(models: ServedModel[], stored: Stored = {}) {
+  const clock = createManualClock();
   const reads: string[] = [];
   const stand = (id: string, account_id: string | null): ModelStatus => ({
     id,
@@ -72,8 +73,9 @@ function createTestRegistry(models: ServedModel[], stored: Stored = {}) {
         );
       },
     },
+    clock,
   });
-  return { registry, reads };
+  return { registry, reads, clock };
 }
 
 const caller = (some: Partial<Caller> = {}): Caller => ({
@@ -232,6 +234,27 @@ describe("the registry", () => {
     await registry.authorize(registry.resolve("first").model, caller());
     await registry.authorize(registry.resolve("svc").model, caller({ account_id: null }));
     expect(reads).toEqual(["all for account-1", "first for account-1", "second for null"]);
+  });
+
+  test("reads nothing for a call whose key was read with the models, unless that is long ago", async () => {
+    const served = serve("own", { self_hosted: false });
+    const { registry, reads, clock } = createTestRegistry([served, serve("second")]);
+    const { model } = registry.resolve("own");
+    const read_at = clock.monotonic();
+    const ask = (row: Partial<ModelStatesRow>) => {
+      const none = { off_models: null, blocked_models: null, granted_models: null };
+      const model_states = { row: { ...none, ...row }, read_at };
+      return registry.authorize(model, caller({ model_states }));
+    };
+    const granted_models = "owner own";
+    expect(await ask({ granted_models })).toBe("allowed");
+    expect(await ask({ granted_models: "owner" })).toBe("refused");
+    expect(await ask({ granted_models, off_models: "own" })).toBe("off");
+    expect(await ask({ granted_models, off_models: "own", blocked_models: "own" })).toBe("blocked");
+    expect(reads).toEqual([]);
+    await clock.advance(101);
+    expect(await ask({ granted_models })).toBe("refused");
+    expect(reads).toEqual(["own for account-1"]);
   });
 });
 

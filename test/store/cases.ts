@@ -6,7 +6,7 @@ import type { Key } from "../../src/access/credentials.ts";
 import { holdStore } from "../../src/access/holds/store.ts";
 import { operatorStore } from "../../src/access/operators/store.ts";
 import { sessionStore } from "../../src/access/sessions/store.ts";
-import { accountStore, keyStore } from "../../src/access/store.ts";
+import { accountStore, type FoundKey, keyStore } from "../../src/access/store.ts";
 import { approvalStore } from "../../src/agents/approvals/store.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
 import { evaluationStore } from "../../src/agents/evaluations/store.ts";
@@ -174,6 +174,7 @@ const bare: Partial<Key> = {
   expires_at: null,
 };
 const UNLIMITED = { limits: null, account_limits: null };
+const NO_MODELS = { off_models: null, blocked_models: null, granted_models: null };
 const secretOf = (key: Key) => ({
   hash: `hash of ${key.id}`,
   key_id: key.id,
@@ -276,6 +277,7 @@ const keyCases: Case[] = [
       expect(await keys.find("hash of k-1")).toEqual({
         ...makeKey("k-1"),
         ...UNLIMITED,
+        ...NO_MODELS,
         secret_expires_at: null,
       });
     },
@@ -289,8 +291,32 @@ const keyCases: Case[] = [
       expect(await keys.find("hash of k-1")).toEqual({
         ...makeKey("k-1", bare),
         ...UNLIMITED,
+        ...NO_MODELS,
         secret_expires_at: NOW + 5,
       });
+    },
+  },
+  {
+    method: "keys.find",
+    title: "reads the grants of the key's account, and the models that are off or blocked",
+    async setup(stores) {
+      await addOwner(stores);
+      await stores.accounts.create(other);
+      await addKey(stores, makeKey("k-1"));
+      await stores.models.grant(other.id, "stub-1", NOW);
+      for (const id of ["stub-2", "stub-3"]) {
+        await stores.models.grant(owner.id, id, NOW);
+        await stores.models.turn(id, "is_off", true, NOW);
+      }
+      await stores.models.turn("stub-3", "is_blocked", true, NOW);
+      await stores.keys.find("hash of k-1");
+      await stores.models.ungrant(owner.id, "stub-2");
+    },
+    act: ({ keys }) => keys.find("hash of k-1"),
+    check(answer) {
+      const { off_models, blocked_models, granted_models } = answer as FoundKey;
+      expect(off_models?.split(" ").sort()).toEqual(["stub-2", "stub-3"]);
+      expect([blocked_models, granted_models]).toEqual(["stub-3", "stub-3"]);
     },
   },
   {

@@ -1,0 +1,34 @@
+// States of models as an account meets them: its grants, and the switches of the operator.
+import { type Static, Type } from "@sinclair/typebox";
+import { maybe } from "../platform/schema.ts";
+
+/** Ids of models, with spaces between them. */
+const Ids = maybe(Type.String());
+
+export const ModelStatesRow = Type.Object({
+  off_models: Ids,
+  blocked_models: Ids,
+  granted_models: Ids,
+});
+export type ModelStatesRow = Static<typeof ModelStatesRow>;
+
+/** Age up to which they decide; a request may wait for its body meanwhile. */
+const AGE_MS_MAX = 100;
+
+export interface ModelStates {
+  row: ModelStatesRow;
+  /** Monotonic time before they were read. */
+  read_at: number;
+}
+
+/** Finds the states of a model; undefined where they must be read anew. */
+export function findModelState(states: ModelStates | undefined, id: string, now: number) {
+  if (!states || now - states.read_at > AGE_MS_MAX) return undefined;
+  const { off_models, blocked_models, granted_models } = states.row;
+  const names = (ids: string | null) => ids?.split(" ").includes(id) ?? false;
+  return {
+    is_off: names(off_models),
+    is_blocked: names(blocked_models),
+    is_granted: names(granted_models),
+  };
+}
