@@ -41,7 +41,7 @@ export {
   type Period,
   splitLimitName,
 } from "./limits.ts";
-export { findModelState, type ModelStatesRow } from "./model-states.ts";
+export { findModelState, type ModelStates, ModelStatesRow } from "./model-states.ts";
 export {
   isActive,
   makeOperator,

@@ -149,7 +149,7 @@ export const keyStore = store(
 );
 
 /** Columns of `ModelStatesRow`, so that a write or read of something else brings them along. */
-function selectModelStates(account_id: Sql): Sql {
+export function selectModelStates(account_id: Sql): Sql {
   return sql`(SELECT string_agg(id, ' ') FROM models WHERE is_off = 1) AS off_models,
     (SELECT string_agg(id, ' ') FROM models WHERE is_blocked = 1) AS blocked_models,
     (SELECT string_agg(model, ' ') FROM grants

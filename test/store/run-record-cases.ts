@@ -182,6 +182,31 @@ const recordCases: Case[] = [
       },
     }),
   ),
+  ...(["plan", "settle", "note", "claim"] as const).map(
+    (method): Case => ({
+      method: `runs.${method}`,
+      title: "reads the grants of its account, and the models that are off or blocked",
+      async setup(stores) {
+        if (method === "claim") await start(stores, "r-1");
+        else await startOne(stores);
+        const { accounts, models } = stores;
+        for (const [at, id] of ["a-1", "a-2"].entries()) {
+          await accounts.create({ id, name: id, created_at: BEGIN });
+          await models.grant(id, `stub-${at}`, BEGIN);
+        }
+        await models.turn("stub-1", "is_off", true, BEGIN);
+        await models.turn("stub-2", "is_blocked", true, BEGIN);
+      },
+      async act(stores) {
+        if (method === "claim") return (await claimRuns(stores))[0];
+        return stores.runs[method](makeRecord("r-1", { steps: [makeStep("s-1")] }));
+      },
+      check: (answer) =>
+        expect(answer).toMatchObject({
+          ...{ granted_models: "stub-0", off_models: "stub-1", blocked_models: "stub-2" },
+        }),
+    }),
+  ),
   {
     method: "runs.note",
     title: "keeps an unknown price unknown",

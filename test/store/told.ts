@@ -204,6 +204,7 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
     ],
   },
   "runs.claim": {
+    "reads the grants of its account, and the models that are off or blocked": ["run r-1"],
     "claims the oldest runs of each account in order, up to a limit for each": [
       "run r-1",
       "run r-2",
@@ -249,6 +250,7 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
     ],
   },
   "runs.plan": {
+    "reads the grants of its account, and the models that are off or blocked": ["run r-1"],
     "writes a round with the approvals that it requests": [
       "approval p-1",
       "approval p-2",
@@ -260,12 +262,14 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
     "stores the intent to send calls": ["run r-1"],
   },
   "runs.settle": {
+    "reads the grants of its account, and the models that are off or blocked": ["run r-1"],
     "lists pending approvals in the order of their requests": ["approval p-1", "run r-1"],
     "writes results with their messages and full outputs": ["run r-1"],
     "stores texts that a column cannot hold directly": ["run r-1"],
     "writes a repeated record once, also after later decisions": ["run r-1"],
   },
   "runs.note": {
+    "reads the grants of its account, and the models that are off or blocked": ["run r-1"],
     "writes a system step, and reports a requested cancel": ["run r-1"],
     "numbers steps and messages without gaps under concurrent writes": ["run r-1"],
     "writes a repeated record once, also after later decisions": ["run r-1"],

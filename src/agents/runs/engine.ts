@@ -1,5 +1,5 @@
 // The engine: claims waiting runs, executes a bounded number at once, and drains at a stop.
-import { KeyRevocations } from "../../access/index.ts";
+import { KeyRevocations, type ModelStates } from "../../access/index.ts";
 import { DatabaseUnusable } from "../../database/index.ts";
 import { type Cancel, settlesWithin, wait } from "../../platform/clock.ts";
 import type { Service } from "../../platform/service.ts";
@@ -18,7 +18,7 @@ const GRACE_MS = 1_000;
 /** Maximum delay of a timer; longer budgets are checked before each round. */
 const TIMER_MS_MAX = 2_147_483_647;
 
-export type RunEngineOptions = Omit<ExecutionOptions, "findCaller">;
+export type RunEngineOptions = Omit<ExecutionOptions, "findCaller" | "modelStates">;
 
 interface ActiveRun {
   readonly row: RunRow;
@@ -163,10 +163,11 @@ export class RunEngine implements Service {
     const quotas = this.#slots.planClaims();
     if (quotas.length === 0) return "on_wake";
     if (!this.#suspects.isRunning) this.#earlyCancels.clear();
+    const read_at = deps.clock.monotonic();
     const rows = await store.claim(deps.process.epoch, quotas, deps.clock.now());
     const claimed = new Map<string, number>();
-    for (const row of rows) {
-      this.#begin(row);
+    for (const { off_models, blocked_models, granted_models, ...row } of rows) {
+      this.#begin(row, { row: { off_models, blocked_models, granted_models }, read_at });
       claimed.set(row.account_id, (claimed.get(row.account_id) ?? 0) + 1);
     }
     this.#slots.settleClaims(quotas, claimed);
@@ -184,14 +185,14 @@ export class RunEngine implements Service {
     return "on_wake";
   }
 
-  #begin(row: RunRow): void {
+  #begin(row: RunRow, modelStates?: ModelStates): void {
     const run: ActiveRun = { row, controller: new AbortController(), over: Promise.resolve() };
     if (this.#earlyCancels.has(row.id)) interrupt(run, "cancel");
     this.#active.set(row.id, run);
-    run.over = this.#execute(run);
+    run.over = this.#execute(run, modelStates);
   }
 
-  async #execute(run: ActiveRun): Promise<void> {
+  async #execute(run: ActiveRun, modelStates?: ModelStates): Promise<void> {
     const { deps } = this.#options;
     const { id, started_by_key_id } = run.row;
     this.#slots.acquire();
@@ -200,7 +201,11 @@ export class RunEngine implements Service {
     const cancelTimer = this.#limitTime(run);
     const findCaller = (keyId: string | null) => this.#callers.find(keyId);
     try {
-      await executeRun({ ...this.#options, findCaller }, run.row, this.#createControl(run));
+      await executeRun(
+        { ...this.#options, findCaller, modelStates },
+        run.row,
+        this.#createControl(run),
+      );
       this.#failed.delete(id);
     } catch (error) {
       // The run stays claimed, and the next heartbeat returns it to the queue.

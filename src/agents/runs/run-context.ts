@@ -1,6 +1,6 @@
 // One execution of a run: what its parts share, and everything that they write. Each write is one
 // transaction, after which the state in memory follows.
-import type { Caller } from "../../access/index.ts";
+import type { Caller, ModelStates } from "../../access/index.ts";
 import { retryUnavailable } from "../../database/index.ts";
 import { apiError, type ErrorCode } from "../../platform/errors.ts";
 import type { AgentsDeps } from "../deps.ts";
@@ -71,6 +71,8 @@ export interface RunContextOptions {
   toolset: Toolset;
   recorded?: RecordedRun | null;
   findCaller(keyId: string | null): Promise<Caller | undefined>;
+  /** Read by the claim. */
+  modelStates?: ModelStates | undefined;
 }
 
 export class RunContext {
@@ -82,6 +84,8 @@ export class RunContext {
   /** Summaries of the thread since the last reply. */
   summaries = 0;
   readonly #options: RunContextOptions;
+  /** Read by the last write. */
+  #modelStates: ModelStates | undefined;
   readonly #epoch: number;
   readonly #workedBeforeMs: number;
   readonly #startedAt: number;
@@ -93,6 +97,7 @@ export class RunContext {
     this.control = control;
     this.recorded = recorded;
     this.#options = options;
+    this.#modelStates = options.modelStates;
     this.#epoch = state.row.epoch;
     this.#workedBeforeMs = state.row.worked_ms;
     this.#startedAt = deps.clock.monotonic();
@@ -107,8 +112,10 @@ export class RunContext {
   }
 
   /** agents.authentication.1: asked before each use; undefined once the key has ended. */
-  findCaller(): Promise<Caller | undefined> {
-    return this.retry(() => this.#options.findCaller(this.state.row.started_by_key_id));
+  async findCaller(): Promise<Caller | undefined> {
+    const { started_by_key_id } = this.state.row;
+    const caller = await this.retry(() => this.#options.findCaller(started_by_key_id));
+    return caller && this.#modelStates ? { ...caller, model_states: this.#modelStates } : caller;
   }
 
   readonly findTool = (name: string): Tool | undefined => this.#options.toolset.find(name);
@@ -152,10 +159,12 @@ export class RunContext {
 
   async write(kind: "plan" | "settle" | "note", entry: RunEntry): Promise<void> {
     const record = this.#encode(entry);
+    const read_at = this.deps.clock.monotonic();
     const recorded = await this.#retryRecord(record, (one) =>
       this.#options.store[kind](one, entry.requests),
     );
     if (!recorded) throw new RunLost();
+    this.#modelStates = { row: recorded, read_at };
     this.#apply(entry, record, recorded);
   }
 

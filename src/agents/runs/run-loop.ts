@@ -27,7 +27,7 @@ import type { RunStore } from "./store/index.ts";
 
 const INVALID_ROUNDS_MAX = 3;
 
-export interface ExecutionOptions extends Pick<RunContextOptions, "findCaller"> {
+export interface ExecutionOptions extends Pick<RunContextOptions, "findCaller" | "modelStates"> {
   deps: AgentsDeps;
   store: RunStore;
   findVersion: FindVersion;
@@ -35,7 +35,7 @@ export interface ExecutionOptions extends Pick<RunContextOptions, "findCaller"> 
 }
 
 export async function executeRun(
-  { deps, store, findVersion, openToolset, findCaller }: ExecutionOptions,
+  { deps, store, findVersion, openToolset, findCaller, modelStates }: ExecutionOptions,
   row: RunRow,
   control: RunControl,
 ): Promise<void> {
@@ -47,7 +47,7 @@ export async function executeRun(
   const images = await retry(() => loadImages(store, row, log.messages));
   const recorded = await retry(() => openRecordedRun(store, row, log.steps));
   const state = restoreState({ row, version, ...log, images }, createFence(deps.ids.token(16)));
-  const options = { deps, store, state, control, toolset, recorded, findCaller };
+  const options = { deps, store, state, control, toolset, recorded, findCaller, modelStates };
   await runLoop(new RunContext(options));
 }
 

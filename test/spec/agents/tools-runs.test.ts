@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openReceiver, type Receiver } from "../../agents/tools/http/receiver.ts";
 import { startApp, type TestApp } from "../../support/app.ts";
+import { allow } from "../gateway/keys.ts";
 import { startRun } from "./population.ts";
 import { createAgent, type Json, readJson, startService } from "./service.ts";
 import { register, revise } from "./tools-bodies.ts";
@@ -102,5 +103,23 @@ tool_prices = { paid = "3.00" }
       ...["hold_on ok", "under_way disabled"],
     ]);
     expect(receiver.received).toEqual([]);
+  });
+
+  test("agents.authentication.1: a model whose grant is withdrawn during a call is not asked in the next round", async () => {
+    const { key, grant, ungrant } = await allow(app, "borrower", { scopes: ["agents"] });
+    using slow = openReceiver(async () => {
+      await ungrant("rented");
+      return new Response("Rung.");
+    });
+    await grant("rented");
+    await register(app, { name: "ring", endpoint: `${slow.origin}/`, risk: "read" }, { key });
+    const agent = await createAgent(app, { tools: ["ring"], model: "rented" }, { key });
+    const input = { message: '!tool ring {"to":"Ada"}\n!next\n!say Done.' };
+    const { id } = await startRun(app, agent.id, { input }, key);
+    await (await app.get(`/v1/runs/${id}/events`, { key })).text();
+    expect(await readJson(await app.get(`/v1/runs/${id}`, { key }))).toMatchObject({
+      ...{ status: "failed", error: { code: "model_not_permitted" } },
+      usage: { rounds: 1, tool_calls: 1 },
+    });
   });
 });

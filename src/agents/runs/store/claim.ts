@@ -1,9 +1,12 @@
 // Which process executes which run: claims, releases, and runs reclaimed from dead processes.
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { notHeld } from "../../../access/holds/store.ts";
+import { ModelStatesRow } from "../../../access/index.ts";
+import { selectModelStates } from "../../../access/store.ts";
 import { findClaimant, mayClaim } from "../../../cluster/store.ts";
 import { type Db, none, type Sql, sql, type Tx } from "../../../database/index.ts";
 import { apiError } from "../../../platform/errors.ts";
+import { Row } from "../../../platform/schema.ts";
 import { RunRow } from "../run.ts";
 import { transit } from "../transitions.ts";
 import { endIdle, type FreshIds } from "./finish.ts";
@@ -20,6 +23,10 @@ export const CRASHES_OF_SUSPECT = 2;
 /** Crashes without progress after which the next one ends the run. */
 export const CRASHES_MAX = 5;
 
+/** A run with what its first round reads of models. */
+const RunClaim = Row(RunRow, ModelStatesRow.properties);
+export type RunClaim = Static<typeof RunClaim>;
+
 export interface ClaimQuota {
   account_id: string;
   runsMax: number;
@@ -35,24 +42,24 @@ export async function claim(
   epoch: number,
   turns: readonly ClaimQuota[],
   now: number,
-): Promise<RunRow[]> {
+): Promise<RunClaim[]> {
   // Sent at once: the claim repeats the condition of the lock before it.
   const locking = mayClaim(tx, epoch);
   const claiming = turns.map(({ account_id, runsMax }) => {
     const rows = tx.all(
-      RunRow,
+      RunClaim,
       // Materialized: PostgreSQL may run a subquery again, and so claim more than its limit.
       sql`WITH waiting AS MATERIALIZED (${selectWaiting(account_id)}
             ORDER BY number LIMIT ${runsMax} ${tx.skipLocked})
           UPDATE runs SET epoch = ${epoch}, status = ${STARTED},
             started_at = COALESCE(started_at, ${now})
           WHERE id IN (SELECT id FROM waiting) AND EXISTS (${findClaimant(epoch)})
-          RETURNING *`,
+          RETURNING *, ${selectModelStates(sql`runs.account_id`)}`,
     );
     return Promise.all([rows, isLeft(tx, account_id)]);
   });
   tx.commitEarly();
-  const claimed: RunRow[] = [];
+  const claimed: RunClaim[] = [];
   const [, found] = await Promise.all([locking, Promise.all(claiming)]);
   for (const [at, [rows, left]] of found.entries()) {
     const { account_id, runsMax } = turns[at]!;

@@ -1,5 +1,7 @@
 // Records of an executing run: steps, messages and progress, written in one transaction.
 import { type Static, Type } from "@sinclair/typebox";
+import { ModelStatesRow } from "../../../access/index.ts";
+import { selectModelStates } from "../../../access/store.ts";
 import {
   cleanText,
   createInsertion,
@@ -50,12 +52,16 @@ export interface RunRecord {
   isRetry?: boolean;
 }
 
-export const Recorded = Type.Object({
+/** The place of the run, and what its next round would otherwise read of models. */
+const Recorded = Type.Object({
+  ...ModelStatesRow.properties,
   last_seq: Type.Integer(),
   message_seq: Type.Integer(),
   cancel_requested: Type.Boolean(),
 });
 export type Recorded = Static<typeof Recorded>;
+
+const MODEL_STATES = selectModelStates(sql`runs.account_id`);
 
 export function setProgress({ cost, usage, ...progress }: Progress): Sql {
   return sql`cost_model = ${cost.model}, cost_tools = ${cost.tools}, cost_total = ${cost.total},
@@ -93,7 +99,7 @@ export async function findRecorded(tx: Tx, record: RunRecord): Promise<Recorded 
   );
   const recorded = await tx.one(
     Recorded,
-    sql`SELECT last_seq, message_seq, cancel_requested FROM runs
+    sql`SELECT last_seq, message_seq, cancel_requested, ${MODEL_STATES} FROM runs
         WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running'`,
   );
   return step && recorded && { ...recorded, last_seq: step.seq };
@@ -120,7 +126,7 @@ export async function writeRecord(
           crashes = crashes * ${isProgress(steps) ? 0 : 1}, ${addBytes(bytes)}
         WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running'
         RETURNING account_id, agent_id, thread_id, last_seq, message_seq, cancel_requested,
-          unsettled_bytes`,
+          unsettled_bytes, ${MODEL_STATES}`,
   );
   // Sent at once: they insert nothing where the update has found no row.
   const running = "running" as const;
