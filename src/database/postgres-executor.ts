@@ -2,9 +2,12 @@
 import type { ReservedSQL, SQL, TransactionSQL } from "bun";
 import { readRow } from "../platform/schema.ts";
 import { render, type Sql, sql } from "./sql.ts";
-import type { Tx } from "./store.ts";
+import type { Notification, Tx } from "./store.ts";
 
-export type Executor = Omit<Tx, "tell">;
+export interface Executor extends Omit<Tx, "tell" | "commitEarly"> {
+  /** `told`: whom the write wakes, as far as it knows by then. */
+  commitEarly(told?: readonly Notification[]): void;
+}
 
 /** Sends each statement at once, in the order of the calls. */
 export function executeOn(runner: SQL | TransactionSQL | ReservedSQL): Executor {

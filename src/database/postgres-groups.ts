@@ -3,9 +3,9 @@
 import type { PostgresConnections } from "./postgres-connections.ts";
 import { type Executor, executeOn } from "./postgres-executor.ts";
 import { isCollision, isFollowing, isLocked } from "./postgres-failures.ts";
-import type { Transaction } from "./postgres-transaction.ts";
+import type { SendBehind, Transaction } from "./postgres-transaction.ts";
 import { type Registry, runWrite, type WriteCall } from "./registry.ts";
-import type { Notification, Tx } from "./store.ts";
+import type { Notification } from "./store.ts";
 
 /** Maximum attempts of a call whose group was undone, where it collides with other writes. */
 const ATTEMPTS_MAX = 8;
@@ -38,6 +38,8 @@ export interface GroupOptions {
   commitsEarly: boolean;
   /** Part of the transaction: what other processes must hear of. */
   announce(tx: Executor, calls: readonly WriteCall[], told: readonly Notification[]): Promise<void>;
+  /** Tells other processes in the round trip of the commit. */
+  tellBehind(calls: readonly WriteCall[], told: readonly Notification[]): SendBehind;
   onCommit(calls: readonly WriteCall[], told: readonly Notification[]): void;
 }
 
@@ -130,9 +132,12 @@ export class PostgresGroups {
   }
 
   async #runAll(transaction: Transaction, calls: readonly RootedCall[]): Promise<CallOutcome[]> {
+    const { commitsEarly, tellBehind } = this.#options;
     let left = calls.length;
-    const onLast = () => {
-      if (--left === 0 && this.#options.commitsEarly) transaction.commit();
+    const known: Notification[] = [];
+    const onLast = (told: readonly Notification[]) => {
+      known.push(...told);
+      if (--left === 0 && commitsEarly) transaction.commit(tellBehind(calls, known));
     };
     const lasts = new Map<string, Promise<CallOutcome>>();
     const running = calls.map((call) => {
@@ -154,19 +159,19 @@ export class PostgresGroups {
   async #runOne(
     { runner }: Transaction,
     call: WriteCall,
-    onLast: () => void,
+    onLast: (told: readonly Notification[]) => void,
   ): Promise<CallOutcome> {
     const { tx, hasWritten } = watch(executeOn(runner));
     const notifications: Notification[] = [];
     let isOpen = true;
-    const commitEarly = () => {
-      if (isOpen) onLast();
+    const commitEarly = (told: readonly Notification[] = []) => {
+      if (isOpen) onLast(told);
       isOpen = false;
     };
     const own = { ...tx, commitEarly };
     try {
       const value = await runWrite(this.#options.registry, own, notifications, call);
-      commitEarly();
+      commitEarly(notifications);
       return { value, notifications };
     } catch (failure) {
       if (hasWritten()) throw failure;
@@ -177,7 +182,7 @@ export class PostgresGroups {
 }
 
 /** Notices statements that change rows, and those that fail, which end the transaction. */
-function watch(executor: Executor): { tx: Omit<Tx, "tell">; hasWritten(): boolean } {
+function watch(executor: Executor): { tx: Executor; hasWritten(): boolean } {
   let isClean = true;
   const note = async <T>(isRead: boolean, pending: Promise<T>): Promise<T> => {
     if (!isRead) isClean = false;

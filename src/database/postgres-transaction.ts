@@ -1,6 +1,7 @@
 // One transaction of PostgreSQL. Its begin goes with the first statements, and its commit may go
 // with the last ones: a write that needs no answer in between is one round trip.
 import type { ReservedSQL } from "bun";
+import { type Executor, executeOn } from "./postgres-executor.ts";
 
 export type Isolation = "READ COMMITTED" | "SERIALIZABLE";
 
@@ -15,10 +16,14 @@ export const BIND_SESSION = BOUNDS.reduce(
   "SELECT pg_backend_pid() AS pid",
 );
 
+/** Sends a statement that must not fail the work before it. */
+export type SendBehind = (executor: Executor) => Promise<void>;
+
 export class Transaction {
   readonly runner: ReservedSQL;
   readonly #isBound: boolean;
   #committing: Promise<{ command?: string }> | null = null;
+  #behind: Promise<unknown> | null = null;
   #hasLeft = false;
   #hasBegun = false;
   #isUndone = false;
@@ -59,15 +64,22 @@ export class Transaction {
     } catch (failure) {
       await this.#undo();
       throw failure;
+    } finally {
+      // The connection is free only when all of it has ended.
+      await this.#behind;
     }
   }
 
-  /** Sends the commit behind what was sent: a statement there that fails undoes all. */
-  commit(): void {
+  /**
+   * Sends the commit behind what was sent: a statement there that fails undoes all. `behind` goes
+   * with it and is no part of the transaction: it runs whether or not that is undone.
+   */
+  commit(behind?: SendBehind): void {
     if (this.#committing) return;
     const { runner } = this;
     this.#committing = this.#isBound ? runner`COMMIT`.execute() : runner.unsafe("COMMIT").execute();
     this.#committing.catch(() => {});
+    if (behind && this.#isBound) this.#behind = behind(executeOn(runner));
   }
 
   /** Statements without values are pipelined only as templates. */

@@ -9,6 +9,7 @@ import { PostgresConnections } from "./postgres-connections.ts";
 import { type Executor, executeOn } from "./postgres-executor.ts";
 import { isCollision, isCut } from "./postgres-failures.ts";
 import { PostgresGroups } from "./postgres-groups.ts";
+import type { SendBehind } from "./postgres-transaction.ts";
 import { createQueue, nameWrite, type Registry, runWrite, type WriteCall } from "./registry.ts";
 import { type Sql, sql } from "./sql.ts";
 import { type DatabaseEngine, type Db, type Notification, WROTE } from "./store.ts";
@@ -58,6 +59,8 @@ export class PostgresEngine implements DatabaseEngine {
   readonly #groups: PostgresGroups | null;
   /** Messages of the present interval: many writes wake the same listeners. */
   readonly #unsent = new Map<string, Notification>();
+  /** Notifications, and calls as such, that went with their commits. */
+  readonly #sentBehind = new WeakSet<object>();
   #sending: Promise<void> | null = null;
   #subscription: Promise<{ unlisten(): Promise<void> }> | null = null;
 
@@ -76,6 +79,8 @@ export class PostgresEngine implements DatabaseEngine {
       registry,
       announce: (tx: Executor, calls: readonly WriteCall[], told: readonly Notification[]) =>
         this.#announce(tx, calls, told),
+      tellBehind: (calls: readonly WriteCall[], told: readonly Notification[]) =>
+        this.#tellBehind(calls, told),
       onCommit: (calls: readonly WriteCall[], told: readonly Notification[]) =>
         this.#publish(calls, told),
       takesTurns: options.takesTurns,
@@ -177,12 +182,34 @@ export class PostgresEngine implements DatabaseEngine {
   #publish(calls: readonly WriteCall[], told: readonly Notification[]): void {
     for (const { store, method } of calls) reachFailPoint(`${nameWrite(store, method)}:after`);
     this.#options.bus.publish(told);
+    const isUnsent = (one: object) => !this.#sentBehind.has(one);
+    this.#tellSoon(this.#listTold(calls.filter(isUnsent), told.filter(isUnsent)));
+  }
+
+  /** Notifications for other processes, which hear of them behind the commit. */
+  #listTold(calls: readonly WriteCall[], told: readonly Notification[]): Notification[] {
     const { announces } = this.#options;
-    if (announces === "in the transaction" || !this.#subscription) return;
-    const wrote = announces === "behind" ? calls.map(tellWrite) : [];
-    if (told.length + wrote.length === 0) return;
-    for (const one of [...told, ...wrote]) this.#unsent.set(one.join(" "), one);
+    if (announces === "in the transaction" || !this.#subscription) return [];
+    return announces === "behind" ? [...told, ...calls.map(tellWrite)] : [...told];
+  }
+
+  #tellSoon(told: readonly Notification[]): void {
+    if (told.length === 0) return;
+    for (const one of told) this.#unsent.set(one.join(" "), one);
     this.#sending ??= this.#send();
+  }
+
+  /** Tells whom the calls wake, and whom earlier ones did: they need no message of their own. */
+  #tellBehind(calls: readonly WriteCall[], told: readonly Notification[]): SendBehind {
+    return async (executor) => {
+      const own = this.#listTold(calls, told).map((one) => [one.join(" "), one] as const);
+      const all = new Map([...this.#unsent, ...own]);
+      if (all.size === 0 || all.size > TOLD_MAX) return;
+      for (const one of [...calls, ...told]) this.#sentBehind.add(one);
+      this.#unsent.clear();
+      const list = [...all.values()];
+      await executor.run(this.#notify(list)).catch(() => this.#tellSoon(list));
+    };
   }
 
   /**

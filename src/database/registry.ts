@@ -44,7 +44,7 @@ export function listWrites(registry: Registry): string[] {
  */
 export async function runWrite(
   registry: Registry,
-  tx: Omit<Tx, "tell">,
+  tx: Omit<Tx, "tell"> & { commitEarly(told?: readonly Notification[]): void },
   notifications: Notification[],
   call: WriteCall,
 ): Promise<unknown> {
@@ -62,7 +62,7 @@ export async function runWrite(
     tell: (channel, id) => void own.push([channel, id]),
     commitEarly() {
       end();
-      tx.commitEarly();
+      tx.commitEarly(own);
     },
   };
   const result = await write(whole, ...(call.args as never[]));

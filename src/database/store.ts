@@ -25,7 +25,7 @@ export interface Tx extends Db {
    * any more but by one of them. Engines may commit in the same round trip.
    */
   commitEarly(): void;
-  /** Wakes the listeners of `channel` after the commit. */
+  /** Wakes the listeners of `channel` after the commit, most cheaply where called before it. */
   tell(channel: string, id: string): void;
 }
 

@@ -250,6 +250,7 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
     ],
   },
   "runs.plan": {
+    "writes nothing, and requests no approval, for another process's run": ["run r-1"],
     "reads the grants of its account, and the models that are off or blocked": ["run r-1"],
     "writes a round with the approvals that it requests": [
       "approval p-1",
@@ -259,6 +260,7 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
     "writes a repeated record once, also after later decisions": ["run r-1"],
   },
   "runs.intend": {
+    "writes nothing for a cancelled run or one that another process holds": ["run r-1"],
     "stores the intent to send calls": ["run r-1"],
   },
   "runs.settle": {

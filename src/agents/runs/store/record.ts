@@ -133,10 +133,10 @@ export async function writeRecord(
   const inserting = insertRecord(tx, record, { epoch, status: running, before: running });
   const isSmall = bytes.own + bytes.thread <= UNSETTLED_BYTES_MAX;
   const isWhole = isLast && isSmall && !hasMore(record);
+  tx.tell("run", run_id);
   if (isWhole) tx.commitEarly();
   const [place] = await Promise.all([finding, inserting]);
   if (!place) return null;
-  tx.tell("run", run_id);
   if (isWhole) return place;
   await insertExtras(tx, record, place);
   if (place.unsettled_bytes >= SETTLED_AT_BYTES) await settleStored(tx, run_id);

@@ -124,10 +124,10 @@ export async function start(tx: Tx, prepared: PreparedRun, isWhole = false): Pro
     // Uses the request's clock, by which `findEarlier` looks for the key.
     idempotency && remember(tx, run, idempotency),
   ]);
+  tx.tell("runs.queued", run.account_id);
   // The messages of a history are inserted one by one.
   if (isWhole && prepared.history === null) tx.commitEarly();
   await writing;
-  tx.tell("runs.queued", run.account_id);
   return { run: row, isNew: true };
 }
 
