@@ -95,6 +95,7 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
     runs,
     findVersion,
     priceOf: createPriceOf(deps.settings, catalog),
+    onStart: (caller) => engine.noteStarter(caller),
   });
   const { findCaller } = access;
   const streams = new RunStreams({ runs, live, database, findCaller, clock, log });

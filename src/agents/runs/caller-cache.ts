@@ -10,12 +10,12 @@ export class CallerCache {
   readonly #deps: Pick<AgentsDeps, "access" | "clock">;
   readonly #entries = new Map<string, { caller: Caller; foundAt: number }>();
   readonly #unlisten: () => void;
-  #changes = 0;
+  #changedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: Pick<AgentsDeps, "access" | "clock" | "database">) {
     this.#deps = deps;
     this.#unlisten = deps.database.listen("key", () => {
-      this.#changes++;
+      this.#changedAt = deps.clock.monotonic();
       this.#entries.clear();
     });
   }
@@ -25,14 +25,18 @@ export class CallerCache {
     const now = this.#deps.clock.monotonic();
     const entry = this.#entries.get(keyId);
     if (entry && now - entry.foundAt < AGE_MS_MAX) return entry.caller;
-    const changes = this.#changes;
     const caller = await this.#deps.access.findCaller(keyId);
     this.#entries.delete(keyId);
-    // A key that changed during the read is read again next time.
-    if (!caller || changes !== this.#changes) return caller;
-    if (this.#entries.size >= CALLERS_MAX) this.#entries.clear();
-    this.#entries.set(keyId, { caller, foundAt: now });
+    if (caller) this.keep(keyId, caller, now);
     return caller;
+  }
+
+  /** `foundAt`: monotonic time before its key was read. */
+  keep(keyId: string, caller: Caller, foundAt: number): void {
+    // A key that may have changed during the read is read again next time.
+    if (foundAt <= this.#changedAt) return;
+    if (this.#entries.size >= CALLERS_MAX) this.#entries.clear();
+    this.#entries.set(keyId, { caller, foundAt });
   }
 
   stop(): void {

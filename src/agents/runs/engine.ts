@@ -1,5 +1,5 @@
 // The engine: claims waiting runs, executes a bounded number at once, and drains at a stop.
-import { KeyRevocations, type ModelStates } from "../../access/index.ts";
+import { type Caller, KeyRevocations, type ModelStates } from "../../access/index.ts";
 import { DatabaseUnusable } from "../../database/index.ts";
 import { type Cancel, settlesWithin, wait } from "../../platform/clock.ts";
 import type { Service } from "../../platform/service.ts";
@@ -71,6 +71,12 @@ export class RunEngine implements Service {
         if (database.isShared) void this.#lookAgain().catch(onError);
       },
     });
+  }
+
+  /** Takes over the caller of a start, whose request has read its key. */
+  noteStarter(caller: Caller): void {
+    const { key_id, model_states } = caller;
+    if (model_states) this.#callers.keep(key_id, caller, model_states.read_at);
   }
 
   get executing(): number {

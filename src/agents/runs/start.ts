@@ -48,6 +48,8 @@ export interface RunStarterOptions {
   runs: RunStore;
   findVersion: FindVersion;
   priceOf: PriceOf;
+  /** Called for each start, before it is written. */
+  onStart?(caller: Caller): void;
 }
 
 /** Maximum concurrent starts of an account, which wait for its one counter. */
@@ -80,6 +82,7 @@ export class RunStarter {
       if (run) return { run, isNew: false };
     }
     const prepared = await this.#prepareRun(caller, agent, agent_id, request);
+    this.#options.onStart?.(caller);
     return this.#write(idempotency ? { ...prepared, idempotency } : prepared);
   }
 

@@ -44,6 +44,22 @@ test("a key is looked up once a second", async () => {
   }
 });
 
+test("the caller of a start is kept, unless its key may have changed since it was read", async () => {
+  const { clock, looks, notify, callers } = open();
+  const kept = { ...caller, scopes: [] };
+  const readAt = clock.monotonic();
+  await clock.advance(999);
+  callers.keep("k", kept, readAt);
+  expect(await callers.find("k")).toBe(kept);
+  await clock.advance(1);
+  void callers.find("k");
+  expect(looks).toHaveLength(1);
+  notify();
+  callers.keep("k", kept, clock.monotonic());
+  void callers.find("k");
+  expect(looks).toHaveLength(2);
+});
+
 test("a key's second begins with its lookup, not with the answer", async () => {
   const { clock, looks, callers } = open();
   const found = callers.find("k");
