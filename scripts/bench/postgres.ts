@@ -206,7 +206,8 @@ const writeReport = (measured: Record<string, Round[]>, trips: readonly Trips[])
       })),
     ],
     notes: [
-      "A refused start ends the bench. A round trip is a reply of the server to what was sent.",
+      "A refused start ends the bench. A round trip is a reply of the server to what was sent; " +
+        "those that write request rows, which many runs share, are not counted.",
     ],
     data: { measured, trips },
   };
