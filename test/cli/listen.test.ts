@@ -1,7 +1,7 @@
 // Tests the output of `wadi listen`: a few lines without terminal control characters.
 import { expect, test } from "bun:test";
 import type { ReceivedWebhook } from "../../src/admin/index.ts";
-import { drawArrival } from "../../src/cli/listen.ts";
+import { drawArrival, runListen } from "../../src/cli/listen.ts";
 
 const RECEIVED: ReceivedWebhook = {
   ...{ at: "2026-11-22T10:00:00.000Z", path: "/", verdict: "verified", why: null, times: 1 },
@@ -43,4 +43,25 @@ test("received text cannot control the terminal, and long text is cut", () => {
   for (const mark of "\u001b\u202e") expect(shown).not.toContain(mark);
   expect(shown).toEndWith("…\n");
   expect(shown.length).toBeLessThan(700);
+});
+
+test("a status of 200 to 599 is answered with, and no other", async () => {
+  const listen = async (status: string) => {
+    const started = Promise.withResolvers<void>();
+    const output = { terminal: null, say() {}, print: () => started.resolve() };
+    const code = runListen({ args: [], flags: { port: "0", status } }, output);
+    await Promise.race([started.promise, code]);
+    process.listeners("SIGTERM").at(-1)!("SIGTERM");
+    for (const name of ["SIGINT", "SIGTERM"] as const) {
+      process.off(name, process.listeners(name).at(-1)!);
+    }
+    return code;
+  };
+  for (const status of ["200", "599"]) expect(await listen(status)).toBe(0);
+  for (const status of ["199", "600"]) {
+    const refused = runListen({ args: [], flags: { port: "0", status } }, null as never);
+    await expect(refused).rejects.toThrow("--status takes 200 to 599");
+  }
+  const beyond = runListen({ args: [], flags: { port: "65536" } }, null as never);
+  await expect(beyond).rejects.toThrow("--port takes 0 to 65535");
 });
