@@ -5,6 +5,8 @@ import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { restoreBackup } from "../../src/backup/index.ts";
 import { readRows } from "../../src/backup/reader.ts";
+import { writeKeys } from "../../src/crypto/index.ts";
+import { makeKeyFile } from "../../src/crypto/key-file.ts";
 import { hasDatabase, openSnapshot, type TransferPlace } from "../../src/database/index.ts";
 import type { Clock } from "../../src/platform/clock.ts";
 import { failureOf, type Ground } from "../support/database.ts";
@@ -210,6 +212,21 @@ test("a row is named whose reference leads nowhere", async () => {
       "cannot be restored: row 1 of its table key_secrets belongs to a row that is missing; " +
       "use another",
   );
+});
+
+test("a refused restore writes no secrets key", async () => {
+  const directory = makeDirectory();
+  const keys = makeKeyFile(join(directory, "made.key"));
+  const file = forge((draft) => {
+    find(draft, "accounts").rows.push('["a"]');
+    Object.assign(draft.end, { secrets_key: writeKeys(keys), key_id: keys[0]!.id });
+  });
+  const secretsKeyFile = join(directory, "secrets.key");
+  const place = placeFile();
+  const options = { file, place, placeName: "the target", replaces: false, secretsKeyFile };
+  const failure = await failureOf(restoreBackup({ ...options, clock, ids: createSeededIds(7) }));
+  expect(failure.message).toContain(MISFIT);
+  expect(existsSync(secretsKeyFile)).toBe(false);
 });
 
 test.each([
