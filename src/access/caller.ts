@@ -4,7 +4,7 @@ import type { Clock } from "../platform/clock.ts";
 import { apiError } from "../platform/errors.ts";
 import { hashSecret, isInForce, type Key } from "./credentials.ts";
 import type { CallerLimits } from "./limits.ts";
-import type { ModelStates } from "./model-states.ts";
+import { type ModelStates, pickModelStates } from "./model-states.ts";
 import type { Scope } from "./scopes.ts";
 import type { keyStore, LimitedKey } from "./store.ts";
 
@@ -50,7 +50,7 @@ export function createIdentify(
     if (!key || !isInForce(key, key.secret_expires_at, clock.now()))
       throw apiError("invalid_api_key");
     noteUse(key.id);
-    return { ...describeCaller(key), model_states: { row: key, read_at } };
+    return { ...describeCaller(key), model_states: pickModelStates(key, read_at) };
   };
 }
 

@@ -41,7 +41,12 @@ export {
   type Period,
   splitLimitName,
 } from "./limits.ts";
-export { findModelState, type ModelStates, ModelStatesRow } from "./model-states.ts";
+export {
+  findModelState,
+  type ModelStates,
+  ModelStatesRow,
+  pickModelStates,
+} from "./model-states.ts";
 export {
   isActive,
   makeOperator,

@@ -15,16 +15,21 @@ export type ModelStatesRow = Static<typeof ModelStatesRow>;
 /** Age up to which they decide; a request may wait for its body meanwhile. */
 const AGE_MS_MAX = 100;
 
-export interface ModelStates {
-  row: ModelStatesRow;
+export interface ModelStates extends ModelStatesRow {
   /** Monotonic time before they were read. */
   read_at: number;
+}
+
+/** Takes the states out of a row that has more columns. */
+export function pickModelStates(row: ModelStatesRow, read_at: number): ModelStates {
+  const { off_models, blocked_models, granted_models } = row;
+  return { off_models, blocked_models, granted_models, read_at };
 }
 
 /** Finds the states of a model; undefined where they must be read anew. */
 export function findModelState(states: ModelStates | undefined, id: string, now: number) {
   if (!states || now - states.read_at > AGE_MS_MAX) return undefined;
-  const { off_models, blocked_models, granted_models } = states.row;
+  const { off_models, blocked_models, granted_models } = states;
   const names = (ids: string | null) => ids?.split(" ").includes(id) ?? false;
   return {
     is_off: names(off_models),

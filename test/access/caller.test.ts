@@ -53,7 +53,12 @@ test("gateway.authentication.1 a bearer key identifies its caller", async () => 
     scopes: ["think"],
     models: ["m"],
     max_output_tokens: 7,
-    model_states: { row: key, read_at: clock.monotonic() },
+    model_states: {
+      off_models: null,
+      blocked_models: null,
+      granted_models: "m",
+      read_at: clock.monotonic(),
+    },
   });
 });
 

@@ -243,7 +243,7 @@ describe("the registry", () => {
     const read_at = clock.monotonic();
     const ask = (row: Partial<ModelStatesRow>) => {
       const none = { off_models: null, blocked_models: null, granted_models: null };
-      const model_states = { row: { ...none, ...row }, read_at };
+      const model_states = { ...none, ...row, read_at };
       return registry.authorize(model, caller({ model_states }));
     };
     const granted_models = "owner own";

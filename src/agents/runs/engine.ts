@@ -173,7 +173,7 @@ export class RunEngine implements Service {
     const rows = await store.claim(deps.process.epoch, quotas, deps.clock.now());
     const claimed = new Map<string, number>();
     for (const { off_models, blocked_models, granted_models, ...row } of rows) {
-      this.#begin(row, { row: { off_models, blocked_models, granted_models }, read_at });
+      this.#begin(row, { off_models, blocked_models, granted_models, read_at });
       claimed.set(row.account_id, (claimed.get(row.account_id) ?? 0) + 1);
     }
     this.#slots.settleClaims(quotas, claimed);

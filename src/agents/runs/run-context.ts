@@ -1,6 +1,6 @@
 // One execution of a run: what its parts share, and everything that they write. Each write is one
 // transaction, after which the state in memory follows.
-import type { Caller, ModelStates } from "../../access/index.ts";
+import { type Caller, type ModelStates, pickModelStates } from "../../access/index.ts";
 import { retryUnavailable } from "../../database/index.ts";
 import { apiError, type ErrorCode } from "../../platform/errors.ts";
 import type { AgentsDeps } from "../deps.ts";
@@ -164,7 +164,7 @@ export class RunContext {
       this.#options.store[kind](one, entry.requests),
     );
     if (!recorded) throw new RunLost();
-    this.#modelStates = { row: recorded, read_at };
+    this.#modelStates = pickModelStates(recorded, read_at);
     this.#apply(entry, record, recorded);
   }
 
