@@ -85,6 +85,10 @@ function walkConsole() {
     await page.goto(link);
     await page.getByText("2 approvals are waiting.").waitFor();
     expect(page.url()).toBe(`${server.url}/console/`);
+    const visited = await page.evaluate<string>(
+      "navigation.entries().map(({ url }) => url).join()",
+    );
+    expect(visited).not.toContain("#");
     const other = await browser.newContext();
     const late = await other.newPage();
     await late.goto(link);
