@@ -1,6 +1,7 @@
 // What /mcp refuses: strangers, foreign pages, other accounts, malformed and unbounded messages.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { add } from "../../spec/agents/approvals-front.ts";
+import { createKey } from "../../spec/gateway/keys.ts";
 import { KEY, startApp } from "../../support/app.ts";
 import {
   beginWait,
@@ -80,11 +81,14 @@ describe("before a message is read", () => {
   test("without the scope the costs are not shown in the grace period", async () => {
     const env = { WADI_AGENTS__MCP_SERVER: "true", WADI_AGENTS__ENFORCE_SCOPE: "false" };
     const graceful = await startApp({ env });
-    const reply = await graceful.post("/mcp", LIST, { headers: HEADERS, key: `${KEY}-none` });
-    const { result } = (await reply.json()) as { result: { tools: { name: string }[] } };
-    expect(result.tools.map(({ name }) => name)).toEqual([
-      ...["get_run", "list_runs", "cancel_run", "list_approvals"],
-    ]);
+    const approver = await createKey(graceful, { account_id: null, scopes: ["agents.approve"] });
+    for (const key of [`${KEY}-none`, approver]) {
+      const reply = await graceful.post("/mcp", LIST, { headers: HEADERS, key });
+      const { result } = (await reply.json()) as { result: { tools: { name: string }[] } };
+      expect(result.tools.map(({ name }) => name)).toEqual([
+        ...["get_run", "list_runs", "cancel_run", "list_approvals"],
+      ]);
+    }
     await graceful.stop();
   });
 
