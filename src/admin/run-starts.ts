@@ -27,15 +27,15 @@ export function createRunStarts(deps: AdminDeps) {
         `version ${found.version} of the agent names no key: give one with --key`,
       );
     }
-    const { account_id } = await requireById("key", key_id, access.keys.findById);
+    const { id, account_id } = await requireById("key", key_id, access.keys.findById);
     if (account_id !== found.account_id) {
       throw new AdminError("that key is not of the agent's account: give another with --key");
     }
-    const caller = await access.findCaller(key_id);
+    const caller = await access.findCaller(id);
     if (!caller) {
       const whose = key === null ? ", which made the agent's version," : "";
       throw new AdminError(
-        `the key "${key_id}"${whose} is revoked, expired or internal: give another with --key`,
+        `the key "${id}"${whose} is revoked, expired or internal: give another with --key`,
         "conflict",
       );
     }
