@@ -12,7 +12,7 @@ export const ModelStatesRow = Type.Object({
 });
 export type ModelStatesRow = Static<typeof ModelStatesRow>;
 
-/** Age up to which they decide; a request may wait for its body meanwhile. */
+/** Older states are read again: a request may have waited for its body. */
 const AGE_MS_MAX = 100;
 
 export interface ModelStates extends ModelStatesRow {
@@ -26,7 +26,7 @@ export function pickModelStates(row: ModelStatesRow, read_at: number): ModelStat
   return { off_models, blocked_models, granted_models, read_at };
 }
 
-/** Finds the states of a model; undefined where they must be read anew. */
+/** Finds the state of a model. It is undefined without states, and where they are too old. */
 export function findModelState(states: ModelStates | undefined, id: string, now: number) {
   if (!states || now - states.read_at > AGE_MS_MAX) return undefined;
   const { off_models, blocked_models, granted_models } = states;

@@ -3,8 +3,8 @@ import type { Database as Connection, Statement } from "bun:sqlite";
 import { reachFailPoint } from "../platform/failpoint.ts";
 import { CommitCounter } from "./commit-counter.ts";
 import { type Registry, runWrite, type WriteCall } from "./registry.ts";
-import { codeOf, createExecutor, type SqliteTx } from "./sqlite.ts";
-import type { Notification } from "./store.ts";
+import { codeOf, createExecutor } from "./sqlite.ts";
+import type { Executor, Notification } from "./store.ts";
 
 export type WriteOutcome = { ok: true; value: unknown } | { ok: false; failure: unknown };
 
@@ -14,7 +14,7 @@ export const GROUP_CALLS_MAX = 256;
 export class GroupCommit {
   readonly #connection: Connection;
   readonly #registry: Registry;
-  readonly #tx: SqliteTx;
+  readonly #tx: Executor;
   readonly #counter: CommitCounter | null;
   readonly #savepoint: Statement;
   readonly #release: Statement;
@@ -28,7 +28,7 @@ export class GroupCommit {
     this.#release = connection.prepare("RELEASE call");
   }
 
-  get tx(): SqliteTx {
+  get tx(): Executor {
     return this.#tx;
   }
 

@@ -2,12 +2,7 @@
 import type { ReservedSQL, SQL, TransactionSQL } from "bun";
 import { readRow } from "../platform/schema.ts";
 import { render, type Sql, sql } from "./sql.ts";
-import type { Notification, Tx } from "./store.ts";
-
-export interface Executor extends Omit<Tx, "tell" | "commitEarly"> {
-  /** `told`: whom the write wakes, as far as it knows by then. */
-  commitEarly(told?: readonly Notification[]): void;
-}
+import type { Executor } from "./store.ts";
 
 /** Sends each statement at once, in the order of the calls. */
 export function executeOn(runner: SQL | TransactionSQL | ReservedSQL): Executor {

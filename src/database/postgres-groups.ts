@@ -1,11 +1,11 @@
 // Commits writes of PostgreSQL in groups. A group is one transaction, whose calls run at once: they
 // share round trips and one flush of the server's log.
 import type { PostgresConnections } from "./postgres-connections.ts";
-import { type Executor, executeOn } from "./postgres-executor.ts";
+import { executeOn } from "./postgres-executor.ts";
 import { isCollision, isFollowing, isLocked } from "./postgres-failures.ts";
 import type { SendBehind, Transaction } from "./postgres-transaction.ts";
 import { type Registry, runWrite, type WriteCall } from "./registry.ts";
-import type { Notification } from "./store.ts";
+import type { Executor, Notification } from "./store.ts";
 
 /** Maximum attempts of a call whose group was undone, where it collides with other writes. */
 const ATTEMPTS_MAX = 8;

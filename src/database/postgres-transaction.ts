@@ -1,7 +1,8 @@
 // One transaction of PostgreSQL. Its begin goes with the first statements, and its commit may go
 // with the last ones: a write that needs no answer in between is one round trip.
 import type { ReservedSQL } from "bun";
-import { type Executor, executeOn } from "./postgres-executor.ts";
+import { executeOn } from "./postgres-executor.ts";
+import type { Executor } from "./store.ts";
 
 export type Isolation = "READ COMMITTED" | "SERIALIZABLE";
 

@@ -6,13 +6,13 @@ import { createSystemClock, wait } from "../platform/clock.ts";
 import { reachFailPoint } from "../platform/failpoint.ts";
 import type { Bus } from "./bus.ts";
 import { PostgresConnections } from "./postgres-connections.ts";
-import { type Executor, executeOn } from "./postgres-executor.ts";
+import { executeOn } from "./postgres-executor.ts";
 import { isCollision, isCut } from "./postgres-failures.ts";
 import { PostgresGroups } from "./postgres-groups.ts";
 import type { SendBehind } from "./postgres-transaction.ts";
 import { createQueue, nameWrite, type Registry, runWrite, type WriteCall } from "./registry.ts";
 import { type Sql, sql } from "./sql.ts";
-import { type DatabaseEngine, type Db, type Notification, WROTE } from "./store.ts";
+import { type DatabaseEngine, type Db, type Executor, type Notification, WROTE } from "./store.ts";
 
 /** Maximum attempts of a write beside others; further attempts run one by one. */
 const PARALLEL_ATTEMPTS_MAX = 3;
@@ -59,7 +59,7 @@ export class PostgresEngine implements DatabaseEngine {
   readonly #groups: PostgresGroups | null;
   /** Messages of the present interval: many writes wake the same listeners. */
   readonly #unsent = new Map<string, Notification>();
-  /** Notifications, and calls as such, that went with their commits. */
+  /** Calls and notifications that other processes heard of with the commit. */
   readonly #sentBehind = new WeakSet<object>();
   #sending: Promise<void> | null = null;
   #subscription: Promise<{ unlisten(): Promise<void> }> | null = null;
@@ -199,7 +199,7 @@ export class PostgresEngine implements DatabaseEngine {
     this.#sending ??= this.#send();
   }
 
-  /** Tells whom the calls wake, and whom earlier ones did: they need no message of their own. */
+  /** Also tells what earlier calls left unsent: that needs no message of its own. */
   #tellBehind(calls: readonly WriteCall[], told: readonly Notification[]): SendBehind {
     return async (executor) => {
       const own = this.#listTold(calls, told).map((one) => [one.join(" "), one] as const);

@@ -1,7 +1,7 @@
 // Writes by name, run inside transactions that engines open.
 import { reachFailPoint } from "../platform/failpoint.ts";
 import { sql } from "./sql.ts";
-import { type Notification, type Store, store, type Tx } from "./store.ts";
+import { type Executor, type Notification, type Store, store, type Tx } from "./store.ts";
 
 /** Text larger than a journal's free space: on a full disk, small writes may still succeed. */
 const FILLER = "0".repeat(262_144);
@@ -44,7 +44,7 @@ export function listWrites(registry: Registry): string[] {
  */
 export async function runWrite(
   registry: Registry,
-  tx: Omit<Tx, "tell"> & { commitEarly(told?: readonly Notification[]): void },
+  tx: Executor,
   notifications: Notification[],
   call: WriteCall,
 ): Promise<unknown> {

@@ -2,7 +2,7 @@
 import { Database as Connection, type Statement } from "bun:sqlite";
 import { readRow } from "../platform/schema.ts";
 import { type Bindable, bindable, isFlat, isSql, none, render, type Sql, sql } from "./sql.ts";
-import type { Db, Tx } from "./store.ts";
+import type { Db, Executor } from "./store.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 /** Maximum tries of the switch to WAL, which ignores that time-out. */
@@ -15,8 +15,6 @@ const NESTED_STATEMENTS_MAX = 1_000;
  * unary plus avoids that, but hides the value from partial indexes, whose conditions are literals.
  */
 const PLACEHOLDER = "+?";
-
-export type SqliteTx = Omit<Tx, "tell">;
 
 export function openConnection(path: string, image?: Uint8Array): Connection {
   const connection = image
@@ -117,7 +115,7 @@ function gather(query: Sql, parts: (number | readonly string[])[], values: Binda
   }
 }
 
-export function createExecutor(connection: Connection): SqliteTx {
+export function createExecutor(connection: Connection): Executor {
   const flat = new WeakMap<readonly string[], Statement>();
   const compose = createComposer();
   const nested = new Map<string, Statement>();

@@ -25,8 +25,14 @@ export interface Tx extends Db {
    * any more but by one of them. Engines may commit in the same round trip.
    */
   commitEarly(): void;
-  /** Wakes the listeners of `channel` after the commit, most cheaply where called before it. */
+  /** Wakes the listeners of `channel` after the commit, which is cheapest before `commitEarly`. */
   tell(channel: string, id: string): void;
+}
+
+/** One transaction of an engine. */
+export interface Executor extends Omit<Tx, "tell" | "commitEarly"> {
+  /** `told`: notifications of the write so far. */
+  commitEarly(told?: readonly Notification[]): void;
 }
 
 type Method<D> = (db: D, ...args: never[]) => Promise<unknown>;

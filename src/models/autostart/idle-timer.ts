@@ -26,7 +26,7 @@ export class IdleTimer {
     this.#idleSinceMs = this.#clock.monotonic();
   }
 
-  /** Calls `run` once the server has been idle and up long enough; stop an earlier one before. */
+  /** Calls `run` once the server has been idle and up long enough, unless `stop` comes first. */
   start(idleStopMs: number, minUpMs: number, run: () => void): void {
     // One timer that checks again costs less than one after each request.
     const check = () => {
