@@ -191,7 +191,7 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
   const drains = { drain: () => handover.drain(), undrain: () => handover.undrain() };
   const member = openMembership({ ...options, ...all, server, secrets, ...drains });
   const own = { database, server, process, routers, registry, gateway, checks, current, operators };
-  const site = { ...own, ...(await openLimits(options, { ...own, agents })), member };
+  const site = { ...own, ...(await openLimits(options, { ...own, agents, models })), member };
   openSite(options, site, [...monitoring.pages, ...agents.pages]);
   monitoring.show({ registry, gateway, parts: [compute, agents, ...backups.timers] });
 
@@ -249,12 +249,13 @@ interface JoinedLimits {
 
 async function openLimits(
   { settings, clock, log, installationId: installation }: JoinOptions,
-  site: Omit<Site, "member" | keyof JoinedLimits> & { agents: AgentService },
+  site: Omit<Site, "member" | keyof JoinedLimits> & { agents: AgentService; models: Models },
 ): Promise<JoinedLimits> {
-  const { database, process, routers, gateway, operators, agents } = site;
+  const { database, process, routers, gateway, operators, agents, models } = site;
   const own = { ...routers.limiters, operators: operators.limiter };
   const limits = new LimiterGroup({ ...own, ...gateway.limiters, ...agents.limiters });
-  const shared = { limits, slots: gateway.capacities, url: settings.server.valkey };
+  const { capacities: slots } = gateway;
+  const shared = { limits, slots, sharing: models.sharing, url: settings.server.valkey };
   const deps = { installation, database, process, clock, log };
   return { limits, counters: await shareCounters({ ...deps, ...shared }) };
 }

@@ -15,17 +15,11 @@ export class Members {
   readonly #isAlone: boolean;
   #own = 0;
   #looks = 0;
-  #count = 1;
   /** Epochs among which work is divided. */
   #owners: readonly number[] = [];
 
   constructor(isAlone: boolean) {
     this.#isAlone = isAlone;
-  }
-
-  /** Live processes, this one included; those of unknown state count too. */
-  get count(): number {
-    return this.#count;
   }
 
   /**
@@ -58,9 +52,7 @@ export class Members {
     const working = others.filter((one) => one.takesWork).map(({ epoch }) => epoch);
     const owners = mayOwn ? [...working, own] : working;
     owners.sort((one, other) => one - other);
-    const count = others.length + 1;
-    const isChanged = count !== this.#count || !Bun.deepEquals(owners, this.#owners);
-    this.#count = count;
+    const isChanged = !Bun.deepEquals(owners, this.#owners);
     this.#owners = owners;
     if (isChanged) for (const run of [...this.#listeners]) run();
   }

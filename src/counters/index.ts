@@ -10,6 +10,8 @@ type ShareOptions = Omit<SharedCountersOptions, "store" | "database" | "limits">
   database: Database;
   limits: LimiterGroup;
   slots: { share(leader: Pick<SharedCounters, "take" | "release">): void };
+  /** Slots of model servers. */
+  sharing: { counter: Pick<SharedCounters, "isSure" | "reserve"> | null };
 };
 
 /** Shares limits and slots in the Valkey server of `url`; without one the list is empty. */
@@ -21,5 +23,6 @@ export async function shareCounters(options: ShareOptions): Promise<readonly Sha
   const counters = new SharedCounters({ ...options, store });
   options.limits.share((limiter, name, rule) => counters.claim(limiter, name, rule));
   options.slots.share(counters);
+  options.sharing.counter = counters;
   return [counters];
 }

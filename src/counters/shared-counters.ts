@@ -22,6 +22,13 @@ const LAST_TERM = Number.MAX_SAFE_INTEGER;
 /** Maximum arguments of one script, which others wait for. */
 const PAIRS_MAX = 1_000;
 
+/** Slots that a process asks for. */
+export interface SlotDemand {
+  keep: number;
+  wanted: number;
+  max: number;
+}
+
 export interface SharedCountersOptions {
   url: string;
   /** Id of the data: other installations may use the same Valkey. */
@@ -85,6 +92,10 @@ export class SharedCounters implements Service {
   async stop(): Promise<void> {
     this.#unlisten();
     await this.#loop.stop();
+    for (const [service, slots] of this.#slots) {
+      this.#slots.set(service, 0);
+      if (slots > 0) await this.#tell(service);
+    }
     await this.#wait();
     // The others need not remember this process.
     await this.#report(LAST_TERM).catch(() => {});
@@ -107,39 +118,69 @@ export class SharedCounters implements Service {
     });
   }
 
+  /** Tests that no other process can count without this one. */
+  get isSure(): boolean {
+    return this.#options.clock.monotonic() - this.#confirmedAt <= FENCE_MS;
+  }
+
   /** Takes one of `max` slots of all processes. */
   async take(service: string, max: number): Promise<boolean> {
-    this.#slots.set(service, this.#countSlots(service) + 1);
-    const isTaken = await this.#decide(() => this.#hold(service, max));
+    const slots = this.#countSlots(service) + 1;
+    this.#slots.set(service, slots);
+    const demand = { keep: slots - 1, wanted: slots, max };
+    const granted = await this.#decide(() => this.#hold(service, demand));
+    const isTaken = granted !== null && granted >= slots;
     if (!isTaken) this.release(service);
-    return isTaken === true;
+    return isTaken;
   }
 
   release(service: string): void {
-    this.#slots.set(service, this.#countSlots(service) - 1);
-    // One that is not heard lapses, or is told again.
-    void this.#hold(service, null).catch(() => {});
+    const slots = this.#countSlots(service) - 1;
+    this.#slots.set(service, slots);
+    void this.#tell(service);
+  }
+
+  /**
+   * Replaces the slots that this process has by `keep` and up to `wanted`, of `max` in all. Returns
+   * how many it may use: fewer than it keeps where others wait; null: no place can tell now.
+   */
+  async reserve(service: string, demand: SlotDemand): Promise<number | null> {
+    const { keep, wanted } = demand;
+    this.#slots.set(service, Math.max(keep, wanted));
+    const granted = await this.#decide(() => this.#hold(service, demand, true));
+    // Without an answer it may have them.
+    if (granted !== null) this.#slots.set(service, Math.max(keep, granted));
+    return granted;
   }
 
   #countSlots(service: string): number {
     return this.#slots.get(service) ?? 0;
   }
 
-  async #hold(service: string, max: number | null): Promise<boolean | null> {
-    const { mode, term } = this.#place;
+  /** Says what this process has. A place that does not hear it lets it lapse, or is told again. */
+  async #tell(service: string): Promise<void> {
     const slots = this.#countSlots(service);
+    await this.#hold(service, { keep: slots, wanted: slots, max: null }).catch(() => {});
+  }
+
+  #hold(
+    service: string,
+    { keep, wanted, max }: Omit<SlotDemand, "max"> & { max: number | null },
+    isFair = false,
+  ): Promise<number | null> {
+    const { mode, term } = this.#place;
     const { epoch } = this.#options.process;
-    if (mode !== "valkey") return this.#store.hold({ term, epoch, service, slots, max });
+    if (mode !== "valkey") {
+      return this.#store.hold({ term, epoch, service, keep, wanted, max, isFair });
+    }
     const key = this.#key(`${term}:slots:${service}`);
-    const held = await this.#ask(HOLD, [key], [epoch, slots, max ?? -1]);
-    return held === null ? null : held === 1;
+    return this.#ask(HOLD, [key], [epoch, keep, wanted, max ?? -1]);
   }
 
   /** Decides only where it is sure who counts, before and after. */
   async #decide<T>(ask: () => Promise<T | null>): Promise<T | null> {
-    const { clock } = this.#options;
     const place = this.#place;
-    if (place.mode === "waiting" || clock.monotonic() - this.#confirmedAt > FENCE_MS) return null;
+    if (place.mode === "waiting" || !this.isSure) return null;
     const asking = ask().catch(() => null);
     this.#deciding.add(asking);
     const answer = await asking;
@@ -207,7 +248,7 @@ export class SharedCounters implements Service {
       if ((await this.#valkey.reach()) !== server) return false;
       this.#set("valkey", term);
     }
-    for (const [service, slots] of this.#slots) if (slots > 0) await this.#hold(service, null);
+    for (const [service, slots] of this.#slots) if (slots > 0) await this.#tell(service);
     return true;
   }
 

@@ -1,6 +1,6 @@
 // The place where several processes count, and their counters while that is PostgreSQL. Times are
 // those of the database, whose clock all processes share.
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import {
   createInsertion,
   type Sql,
@@ -41,6 +41,13 @@ const Slots = Type.Object({
   service: Type.String(),
   epoch: Type.Integer(),
   slots: Type.Integer(),
+});
+const OtherSlots = Type.Object({
+  slots: Type.Integer(),
+  count: Type.Integer(),
+  /** Processes with a lower epoch. */
+  before: Type.Integer(),
+  now: Type.Integer(),
 });
 const Use = Type.Object({
   now: Type.Integer(),
@@ -101,6 +108,13 @@ async function settle(tx: Tx): Promise<void> {
   );
   // A filling that failed has decided nothing, so this database can go on.
   if (missing!.value === 0) await move(tx, sql`mode = 'database'`, mode === "filling" ? 1 : 0);
+}
+
+/** A process's share of slots; what a division leaves goes round in turns of a second. */
+function shareOf(max: number, { count, before, now }: Static<typeof OtherSlots>): number {
+  const processes = count + 1;
+  const turn = (before + Math.floor(now / 1000)) % processes;
+  return Math.floor(max / processes) + (turn < max % processes ? 1 : 0);
 }
 
 const countTake = (tx: Tx, { counter, epoch }: CountedTake, at: number, requests: number) =>
@@ -183,27 +197,35 @@ const counterStoreAlone = store(
       await countTake(tx, take, now, 1);
       return 0;
     },
-    /** Sets the slots of a process; false: with those of others they were more than `max`. */
-    async hold(
-      tx,
-      { term, epoch, service, slots, max }: HeldSlots & { epoch: number },
-    ): Promise<boolean> {
+    /**
+     * Reserves the slots that a process keeps and wants, of a maximum of all processes. Returns how
+     * many it may use, where it is fair its share at most; null: others count.
+     */
+    async hold(tx, held: HeldSlots): Promise<number | null> {
+      const { term, epoch, service, keep, wanted, max } = held;
       const place = await lockPlace(tx);
+      let granted = wanted;
       if (max !== null) {
-        if (place?.term !== term || place.mode !== "database") return false;
-        const others = await tx.one(
-          Value,
-          sql`SELECT CAST(COALESCE(SUM(slots), 0) AS BIGINT) AS value FROM counter_slots
-            WHERE service = ${service} AND epoch <> ${epoch} AND epoch IN (${LIVE})`,
-        );
-        if (others!.value + slots > max) return false;
+        if (place?.term !== term || place.mode !== "database") return null;
+        const others = (await tx.one(
+          OtherSlots,
+          sql`SELECT CAST(COALESCE(SUM(slots), 0) AS BIGINT) AS slots, COUNT(*) AS count,
+              CAST(COALESCE(SUM(CASE WHEN live.epoch < ${epoch} THEN 1 ELSE 0 END), 0) AS BIGINT)
+              AS before, ${tx.clock} AS now
+            FROM (${LIVE}) AS live LEFT JOIN counter_slots
+              ON counter_slots.epoch = live.epoch AND service = ${service}
+            WHERE live.epoch <> ${epoch}`,
+        ))!;
+        granted = Math.max(0, Math.min(wanted, max - others.slots));
+        if (held.isFair) granted = Math.min(granted, shareOf(max, others));
       }
+      const slots = Math.max(keep, granted);
       await tx.run(
         sql`INSERT INTO counter_slots (service, epoch, slots)
           VALUES (${service}, ${epoch}, ${slots})
           ON CONFLICT (service, epoch) DO UPDATE SET slots = ${slots}`,
       );
-      return true;
+      return granted;
     },
     /** Notes which Valkey server a process reaches; once all reach one, this process fills it. */
     async reach(tx, epoch: number, term: number, server: string | null): Promise<void> {
@@ -233,10 +255,13 @@ const counterStoreAlone = store(
 
 export interface HeldSlots {
   term: number;
+  epoch: number;
   service: string;
-  slots: number;
+  keep: number;
+  wanted: number;
   /** Maximum of all processes together; null where slots are given back. */
   max: number | null;
+  isFair: boolean;
 }
 
 const all = () => "place";

@@ -24,6 +24,7 @@ import { createTokenCount } from "./providers/token-count.ts";
 import { traceAttempts } from "./providers/traced.ts";
 import { isWatched, openReplicaCheck } from "./replicas/health.ts";
 import { Replicas, type ReplicasStatus } from "./replicas/replicas.ts";
+import type { SlotSharing } from "./replicas/slot-share.ts";
 import { countPromptTokens } from "./tokens.ts";
 
 export interface Backend {
@@ -46,7 +47,9 @@ export interface BackendOptions {
   log: Log;
   tracer?: Tracer | null;
   units: ManagedServers;
-  process: Pick<Process, "members" | "withLease">;
+  process: Pick<Process, "withLease">;
+  /** Counts the slots of replicas where several processes share them. */
+  sharing?: SlotSharing;
 }
 
 /** Opens the backend of a model's settings; it sends nothing before its start. */
@@ -81,8 +84,7 @@ export function openBackend(model: ModelSettings, options: BackendOptions): Back
 type Servers = Backend & Pick<Replicas<CompleteAttempt>, "forgive">;
 
 function openServers(model: ModelSettings, options: BackendOptions): Servers {
-  const { clock, ids, egress, log } = options;
-  const { members } = options.process;
+  const { clock, ids, egress, log, sharing } = options;
   const { id, upstream, capabilities } = model;
   if (upstream.kind === "stub") {
     const stub = createStub({ ...upstream, clock, ids });
@@ -106,7 +108,7 @@ function openServers(model: ModelSettings, options: BackendOptions): Servers {
     }),
     check: isWatched(model) ? openReplicaCheck(url, upstream, egress) : null,
   }));
-  const replicas = new Replicas(servers, { ...upstream, model: id, clock, log, members });
+  const replicas = new Replicas(servers, { ...upstream, model: id, clock, log, sharing });
   return {
     complete: completeWith(replicas),
     countTokens: createTokenCount(provider),

@@ -6,6 +6,7 @@ import { ManagedServers } from "./autostart/managed-servers.ts";
 import { type Backend, type BackendOptions, type OpenBackend, openBackend } from "./backend.ts";
 import type { ServedModel } from "./model.ts";
 import { type ModelCatalog, ModelRegistry } from "./registry.ts";
+import type { SlotSharing } from "./replicas/slot-share.ts";
 import { modelStore } from "./store.ts";
 
 export {
@@ -60,7 +61,7 @@ export {
 export const loadRecorder = () => import("./recording/recorder.ts");
 export const loadReplay = () => import("./recording/replay.ts");
 
-export interface ModelsOptions extends Omit<BackendOptions, "units"> {
+export interface ModelsOptions extends Omit<BackendOptions, "units" | "sharing"> {
   settings: Settings;
   database: Database;
   /** Opens backends in place of the settings' own, as for replays. */
@@ -82,11 +83,14 @@ export class Models {
     start: () => this.#start(),
     stop: () => this.#stop(),
   };
+  /** Counts the slots of replicas where several processes share them. */
+  readonly sharing: SlotSharing;
   readonly #catalogs: ModelCatalogs;
   #isStarted = false;
 
   constructor(catalogs: ModelCatalogs, registry: ModelRegistry) {
     this.#catalogs = catalogs;
+    this.sharing = catalogs.sharing;
     this.registry = registry;
   }
 
@@ -123,6 +127,7 @@ export class Models {
 class ModelCatalogs {
   readonly store: Bound<typeof modelStore>;
   readonly units: ManagedServers;
+  readonly sharing: SlotSharing = { counter: null };
   readonly #open: OpenBackend;
   readonly #options: BackendOptions;
 
@@ -130,7 +135,8 @@ class ModelCatalogs {
     this.store = database.bind(modelStore);
     this.#open = open;
     this.units = new ManagedServers({ ...options, database });
-    this.#options = { ...options, units: this.units };
+    const { units, sharing } = this;
+    this.#options = { ...options, units, sharing };
   }
 
   async open(settings: Settings, before: readonly ServedModel[]): Promise<ModelCatalog> {

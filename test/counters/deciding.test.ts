@@ -43,9 +43,9 @@ async function open(exported: object = {}) {
       reports.push([term, report]);
       await before.report();
     },
-    async hold({ slots }: { slots: number }) {
-      steps.push(`holds ${slots}`);
-      return true;
+    async hold({ keep, wanted }: { keep: number; wanted: number }) {
+      steps.push(`holds ${keep} to ${wanted}`);
+      return wanted;
     },
     listTakes: async () => [{ counter: "accounts:a", age: 0, requests: 1 }],
     take: () => new Promise<number>((resolve) => taken.push(() => resolve(0))),
@@ -185,6 +185,6 @@ test("a slot that was given back is told as free", async () => {
   expect(await counters.take("embeddings", 2)).toBe(true);
   counters.release("embeddings");
   await settle();
-  expect(steps).toEqual(["holds 1", "holds 0"]);
+  expect(steps).toEqual(["holds 0 to 1", "holds 0 to 0"]);
   await counters.stop();
 });

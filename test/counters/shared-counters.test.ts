@@ -2,6 +2,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { processStore } from "../../src/cluster/store.ts";
 import type { DatabaseLocation } from "../../src/database/index.ts";
+import type { CompletionOk } from "../../src/models/index.ts";
+import { Replicas } from "../../src/models/replicas/replicas.ts";
+import { createSystemClock } from "../../src/platform/clock.ts";
 import { type Ground, openEmptiedServer } from "../support/database.ts";
 import { HAS_VALKEY, startValkey, type TestValkey } from "../support/valkey.ts";
 import {
@@ -202,5 +205,71 @@ function testProcesses(server: string): void {
     isOver = true;
     await Promise.all(loads);
     expect(most).toBe(2);
+  });
+
+  test("send a model server no more than max_in_flight in sum, and all of it, also while Valkey is away", async () => {
+    const all = await start();
+    const inUse = all.map(() => 0);
+    const done = all.map(() => 0);
+    let most = 0;
+    let isOver = false;
+    const log = { info() {}, warn() {}, error() {} };
+    const { signal } = new AbortController();
+    const load = async (replicas: Replicas<null>, n: number) => {
+      while (!isOver) {
+        await replicas.call<CompletionOk>({ account: "a", signal }, async () => {
+          inUse[n]! += 1;
+          most = Math.max(most, inUse[0]! + inUse[1]! + inUse[2]!);
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          inUse[n]! -= 1;
+          done[n]! += 1;
+          return { ok: true } as CompletionOk;
+        });
+      }
+    };
+    const models = all.map(({ sharing }) => {
+      const options = { max_in_flight: 4, first_token_timeout_ms: 60_000, health_every_ms: 60_000 };
+      const servers = [{ name: "host:1", server: null, check: null }];
+      const clock = createSystemClock();
+      return new Replicas(servers, { ...options, model: "m", sharing, clock, log });
+    });
+    const loads = models.flatMap((one, n) => Array.from({ length: 6 }, () => load(one, n)));
+    /** Every process has its share, though each could use all slots. */
+    const more = async () => {
+      const before = [...done];
+      await until(() => done.every((count, n) => count > before[n]! + 10));
+    };
+    await more();
+    await valkey.stop();
+    await until(() => !all.some(({ isOn }) => isOn));
+    await more();
+    await valkey.start();
+    await until(() => all.every(({ isOn }) => isOn));
+    await more();
+    isOver = true;
+    await Promise.all(loads);
+    for (const one of models) one.stop();
+    expect(most).toBe(4);
+  });
+
+  test("leave others their share of slots, and the rest in turns", async () => {
+    const [first, second] = await start();
+    const reserve = (one: TestProcess, keep: number, wanted: number, max: number) =>
+      one.counters.reserve("m", { keep, wanted, max });
+    expect([await reserve(first!, 0, 4, 4), await reserve(second!, 0, 9, 4)]).toEqual([4, 0]);
+    // What is in use stays counted.
+    expect([await reserve(first!, 4, 4, 4), await reserve(second!, 0, 9, 4)]).toEqual([2, 0]);
+    expect([await reserve(first!, 3, 4, 4), await reserve(second!, 0, 9, 4)]).toEqual([2, 1]);
+    expect([await reserve(first!, 2, 4, 4), await reserve(second!, 1, 9, 4)]).toEqual([2, 2]);
+    // One that wants no more leaves the rest.
+    expect([await reserve(first!, 0, 1, 4), await reserve(second!, 2, 9, 4)]).toEqual([1, 3]);
+    await reserve(second!, 0, 0, 4);
+    expect(await reserve(first!, 0, 1, 1)).toBe(1);
+    let granted = 0;
+    while (granted === 0) {
+      await reserve(first!, 0, 1, 1);
+      granted = (await reserve(second!, 0, 1, 1))!;
+    }
+    expect([granted, await reserve(first!, 0, 1, 1)]).toEqual([1, 0]);
   });
 }

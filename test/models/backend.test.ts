@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { ManagedServers } from "../../src/models/autostart/managed-servers.ts";
 import { openBackend } from "../../src/models/backend.ts";
+import type { SlotSharing } from "../../src/models/replicas/slot-share.ts";
 import { createTrustedEgress } from "../../src/net/index.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { readSettings } from "../../src/settings/index.ts";
@@ -26,14 +27,14 @@ afterEach(async () => {
   await upstream.stop();
 });
 
-/** A backend whose model has these lines, with `process` beside it. */
-function open(model: string, server: string, process = ALONE) {
+/** A backend whose model has these lines. */
+function open(model: string, server: string, sharing?: SlotSharing) {
   const [settings] = readSettings(
     `[[models]]\nid = "one"\n${model}\n[models.upstream]\n${server}`,
     ...(["wadi.toml", {}, {}] as const),
   ).models;
   const shared = {
-    ...{ clock, process, egress: createTrustedEgress({ clock }) },
+    ...{ clock, process: ALONE, sharing, egress: createTrustedEgress({ clock }) },
     log: createLog(clock, () => {}, true),
   };
   const units = new ManagedServers({ ...shared, database });
@@ -84,20 +85,27 @@ test("a request that has waited for a place has the rest of its time for the fir
   expect(await second).toMatchObject({ code: "upstream_timeout", waitedMs: 6_000 });
 });
 
-test("processes share the places of a replica, which is named with its port", async () => {
+test("processes share the slots of a replica, which is named with its port", async () => {
   upstream.script = () => new Promise(() => {});
-  const members = Object.assign(Object.create(ALONE.members), {
-    onChange: () => () => {},
-  });
-  Object.defineProperty(members, "count", { value: 2 });
-  const backend = open("", write("max_in_flight = 2"), { ...ALONE, members });
+  const asked: unknown[] = [];
+  const counter = {
+    isSure: true,
+    async reserve(name: string, { max }: { max: number }) {
+      asked.push([name, max]);
+      return 1;
+    },
+  };
+  const backend = open("", write("max_in_flight = 2"), { counter });
   const leaving = new AbortController();
   const calls = [1, 2].map(() => backend.complete(createAsk("Hi"), () => {}, leaving.signal));
-  const { waiting, replicas } = backend.status!();
-  expect([waiting, replicas[0]!.inFlight]).toEqual([1, 1]);
-  expect(replicas[0]!.name).toBe(new URL(upstream.url).host);
+  await until(() => backend.status!().waiting === 1);
+  const [replica] = backend.status!().replicas;
+  const { host } = new URL(upstream.url);
+  expect(replica).toMatchObject({ name: host, inFlight: 1 });
+  expect(asked[0]).toEqual([`replica:one:${host}`, 2]);
   leaving.abort();
   await Promise.all(calls);
+  backend.stop();
 });
 
 test("a server that is started on demand is never down, begins anew, and is left unwatched", async () => {

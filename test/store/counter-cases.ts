@@ -1,10 +1,15 @@
 // Cases of the store of shared counters.
 import { expect } from "bun:test";
+import type { HeldSlots } from "../../src/counters/store.ts";
 import type { Case, Stores } from "./cases.ts";
 
 const BEGIN = Date.UTC(2026, 10, 20);
 const SERVER = "server-1";
 const rule = { counter: "accounts:a", requests_max: 3, windowMs: 60_000, closingMs: 0 };
+
+const HELD: HeldSlots = {
+  ...{ term: 3, epoch: 1, service: "search", keep: 0, wanted: 1, max: null, isFair: false },
+};
 
 /** Two processes, of which Valkey counts for both in term 2. */
 async function countInValkey({ counters, processes }: Stores): Promise<void> {
@@ -209,15 +214,37 @@ export const counterCases: readonly Case[] = [
     title: "sets the slots of a process within the maximum of all that live",
     setup: countHere,
     async act({ counters, processes }) {
-      const hold = (epoch: number, slots: number, max: number | null) =>
-        counters.hold({ term: 3, epoch, service: "search", slots, max });
-      const answers = [await hold(2, 1, 2), await hold(1, 1, null), await hold(2, 1, 2)];
+      const hold = (epoch: number, keep: number, max: number | null, wanted = keep) =>
+        counters.hold({ ...HELD, epoch, keep, wanted, max });
+      // Both slots are reported by the first process.
+      const answers = [await hold(2, 0, 2, 1), await hold(1, 1, null), await hold(2, 0, 2, 2)];
       await processes.end(1, BEGIN);
-      return [...answers, await hold(2, 2, 2), await hold(2, 3, 2)];
+      return [...answers, await hold(2, 1, 2, 3), await hold(2, 3, 2)];
     },
     async check(answer, { counters }) {
-      expect(answer).toEqual([false, true, true, true, false]);
-      expect(await counters.listSlots()).toEqual([{ service: "search", epoch: 2, slots: 2 }]);
+      expect(answer).toEqual([0, 1, 1, 2, 2]);
+      // What is in use counts, also above a maximum that was lowered.
+      expect(await counters.listSlots()).toEqual([{ service: "search", epoch: 2, slots: 3 }]);
+    },
+  },
+  {
+    method: "counters.hold",
+    title: "grants at most the share of a process where it is fair, and nothing in another term",
+    setup: countHere,
+    async act({ counters }) {
+      const hold = (epoch: number, max: number, others: Partial<HeldSlots> = {}) =>
+        counters.hold({ ...HELD, service: "m", isFair: true, epoch, max, wanted: 9, ...others });
+      const even = [await hold(1, 6), await hold(2, 6), await hold(1, 9, { isFair: false })];
+      for (const epoch of [1, 2]) await hold(epoch, 7, { wanted: 0 });
+      const odd = [await hold(1, 7), await hold(2, 7)];
+      return [even, odd, await hold(1, 6, { term: 2 })];
+    },
+    check(answer) {
+      const [even, [first, second], other] = answer as [number[], [number, number], null];
+      expect([even, other]).toEqual([[3, 3, 6], null]);
+      // The seventh goes to either, in turns.
+      for (const slots of [first, second]) expect([3, 4]).toContain(slots);
+      expect(first + second).toBeLessThanOrEqual(7);
     },
   },
   {

@@ -3,6 +3,7 @@ import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
 import { Breaker } from "./breaker.ts";
 import { type CheckHealth, ReplicaHealth } from "./health.ts";
+import { SlotShare, type SlotSharing } from "./slot-share.ts";
 
 export interface ReplicaServer<S> {
   name: string;
@@ -14,26 +15,48 @@ export interface ReplicaOptions {
   /** Kind of server, as the log names it. */
   what?: string;
   model?: string;
+  /** Slots of each replica, in all processes together; 0 for no limit. */
+  max_in_flight: number;
+  sharing?: SlotSharing;
   health_every_ms: number;
   clock: Clock;
   log: Log;
   onChange(): void;
+  /** Requests that wait for this one. */
+  countWaiting(): number;
+}
+
+export interface ReplicaPlace {
+  index: number;
+  /** Unique among the replicas of a model, of which several may have one name. */
+  label: string;
 }
 
 export class Replica<S = unknown> {
   readonly index: number;
   readonly name: string;
+  readonly label: string;
   readonly server: S;
   readonly breaker: Breaker;
   readonly health: ReplicaHealth;
-  inFlight = 0;
+  readonly share: SlotShare;
 
-  constructor({ name, server, check }: ReplicaServer<S>, index: number, options: ReplicaOptions) {
+  constructor(
+    { name, server, check }: ReplicaServer<S>,
+    place: ReplicaPlace,
+    options: ReplicaOptions,
+  ) {
     const { what = "model server", model, health_every_ms, clock, log, onChange } = options;
     const fields = { what, model, upstream: name };
-    this.index = index;
+    this.index = place.index;
+    this.label = place.label;
     this.name = name;
     this.server = server;
+    this.share = new SlotShare({
+      ...options,
+      name: `replica:${model}:${place.label}`,
+      max: options.max_in_flight || Number.POSITIVE_INFINITY,
+    });
     this.breaker = new Breaker({
       clock,
       onTurn(isOpen) {
@@ -55,5 +78,9 @@ export class Replica<S = unknown> {
         onChange();
       },
     });
+  }
+
+  get inFlight(): number {
+    return this.share.inFlight;
   }
 }

@@ -14,7 +14,8 @@ export interface ReplicaRequest {
 }
 
 /** `first_token_timeout_ms` bounds the whole request: its wait and all attempts. */
-export type ReplicasOptions = Omit<ReplicaOptions, "onChange"> & ReplicaSlotsOptions;
+export type ReplicasOptions = Omit<ReplicaOptions, "onChange" | "countWaiting"> &
+  ReplicaSlotsOptions;
 
 /** Requests and health of a model's replicas. */
 export interface ReplicasStatus {
@@ -40,14 +41,22 @@ export class Replicas<S> {
   readonly #options: ReplicasOptions;
   readonly #replicas: readonly Replica<S>[];
   readonly #slots: ReplicaSlots<S>;
-  #forgetMembers = () => {};
 
   constructor(servers: readonly ReplicaServer<S>[], options: ReplicasOptions) {
-    const onChange = () => this.#slots.serve();
     this.#options = options;
-    this.#replicas = servers.map(
-      (server, index) => new Replica(server, index, { ...options, onChange }),
-    );
+    const shared = {
+      ...options,
+      onChange: () => this.#slots.serve(),
+      countWaiting: () => this.#slots.countWaiting(),
+    };
+    const seen = new Map<string, number>();
+    this.#replicas = servers.map((server, index) => {
+      const { name } = server;
+      const times = (seen.get(name) ?? 0) + 1;
+      seen.set(name, times);
+      const label = times === 1 ? name : `${name}#${times}`;
+      return new Replica(server, { index, label }, shared);
+    });
     this.#slots = new ReplicaSlots(this.#replicas, options);
   }
 
@@ -110,17 +119,12 @@ export class Replicas<S> {
   }
 
   status(): ReplicasStatus {
-    const seen = new Map<string, number>();
-    const replicas = this.#replicas.map(({ name, health, inFlight, breaker }) => {
-      const times = (seen.get(name) ?? 0) + 1;
-      seen.set(name, times);
-      return {
-        name: times === 1 ? name : `${name}#${times}`,
-        isUp: health.isHealthy,
-        inFlight,
-        isBreakerOpen: breaker.isOpen,
-      };
-    });
+    const replicas = this.#replicas.map(({ label, health, inFlight, breaker }) => ({
+      name: label,
+      isUp: health.isHealthy,
+      inFlight,
+      isBreakerOpen: breaker.isOpen,
+    }));
     return { model: this.#options.model ?? "", waiting: this.#slots.waiting, replicas };
   }
 
@@ -135,15 +139,17 @@ export class Replicas<S> {
 
   start(): void {
     this.#slots.isStopped = false;
-    this.#forgetMembers();
-    const forget = this.#options.members?.onChange(() => this.#slots.serve());
-    if (forget) this.#forgetMembers = forget;
-    for (const { health } of this.#replicas) health.start();
+    for (const { health, share } of this.#replicas) {
+      share.start();
+      health.start();
+    }
   }
 
   stop(): void {
     this.#slots.isStopped = true;
-    this.#forgetMembers();
-    for (const { health } of this.#replicas) health.stop();
+    for (const { health, share } of this.#replicas) {
+      share.stop();
+      health.stop();
+    }
   }
 }

@@ -1,5 +1,4 @@
 // Slots of a model's replicas: how a request finds one or waits for it, uses it and gives it back.
-import type { Process } from "../../cluster/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { FairQueue, type NotServed } from "../../platform/fair-queue.ts";
 import type { UpstreamError, UpstreamResult } from "../providers/contract.ts";
@@ -23,10 +22,6 @@ export type CallServer<S, E extends UpstreamResult> = (
 ) => Promise<E | UpstreamError>;
 
 export interface ReplicaSlotsOptions {
-  /** Slots of each replica, in all processes together; 0 for no limit. */
-  max_in_flight: number;
-  /** The live processes, which share the slots; absent: this one is alone. */
-  members?: Pick<Process["members"], "count" | "onChange">;
   first_token_timeout_ms: number;
   clock: Clock;
 }
@@ -41,18 +36,14 @@ export class ReplicaSlots<S> {
   readonly #replicas: readonly Replica<S>[];
   /** Most models have one server. */
   readonly #only: Replica<S> | null;
-  readonly #inFlightMax: number;
-  readonly #members: ReplicaSlotsOptions["members"];
   readonly #fairMs: number;
   readonly #queue: FairQueue<ReplicaSlot<S> | UpstreamError>;
   #next = 0;
 
   constructor(replicas: readonly Replica<S>[], options: ReplicaSlotsOptions) {
-    const { max_in_flight, first_token_timeout_ms, clock, members } = options;
+    const { first_token_timeout_ms, clock } = options;
     this.#replicas = replicas;
     this.#only = replicas.length === 1 ? replicas[0]! : null;
-    this.#inFlightMax = max_in_flight === 0 ? Number.POSITIVE_INFINITY : max_in_flight;
-    this.#members = members;
     this.#fairMs = first_token_timeout_ms * FAIR_PART;
     this.#queue = new FairQueue(clock, WAITING_MAX);
   }
@@ -61,16 +52,11 @@ export class ReplicaSlots<S> {
     return this.#queue.size;
   }
 
-  /** Slots of each replica in this process: with less than one it would serve no request. */
-  get #slotsMax(): number {
-    return Math.ceil(this.#inFlightMax / (this.#members?.count ?? 1));
-  }
-
   /** Takes a slot at a replica that is not among `tried`; null if all fitting ones are full. */
   find(tried: readonly Replica<S>[]): ReplicaSlot<S> | UpstreamError | null {
     const replica = this.#choose(tried);
     if (replica === null || "ok" in replica) return replica;
-    replica.inFlight += 1;
+    replica.share.inFlight += 1;
     // Second attempts don't move the turn.
     if (tried.length === 0) this.#next = (replica.index + 1) % this.#replicas.length;
     return { replica, request: replica.breaker.begin() };
@@ -84,7 +70,9 @@ export class ReplicaSlots<S> {
   ): Promise<ReplicaSlot<S> | UpstreamError> {
     const find = () => this.find(tried);
     const isSkippable = tried.length > 0;
-    const found = await this.#queue.wait({ account, find, isSkippable, timeoutMs, signal });
+    const queued = this.#queue.wait({ account, find, isSkippable, timeoutMs, signal });
+    this.#adjust();
+    const found = await queued;
     return typeof found === "string" ? UNSERVED[found]() : found;
   }
 
@@ -101,7 +89,7 @@ export class ReplicaSlots<S> {
       result = settled;
       return settled;
     } finally {
-      replica.inFlight -= 1;
+      replica.share.inFlight -= 1;
       // Time spent in our own queue says nothing of the replica.
       const isRushed = leftMs < this.#fairMs && result !== null && isLate(result);
       replica.breaker.end(request, isRushed || this.isStopped ? null : result);
@@ -112,11 +100,21 @@ export class ReplicaSlots<S> {
 
   serve(): void {
     this.#queue.serve();
+    this.#adjust();
+  }
+
+  /** Requests that wait for one of the replicas, on average. */
+  countWaiting(): number {
+    return Math.ceil(this.#queue.size / this.#replicas.length);
+  }
+
+  #adjust(): void {
+    for (const { share } of this.#replicas) share.adjust();
   }
 
   #choose(tried: readonly Replica<S>[]): Replica<S> | UpstreamError | null {
     const only = this.#only;
-    if (only && tried.length === 0 && only.inFlight < this.#slotsMax) {
+    if (only && tried.length === 0 && only.share.isFree) {
       if (only.health.isHealthy && only.breaker.admits()) return only;
     }
     const isNew = (replica: Replica<S>) => tried.length === 0 || !tried.includes(replica);
@@ -128,17 +126,21 @@ export class ReplicaSlots<S> {
     return last === undefined ? explainNone(this.#replicas) : last;
   }
 
+  /** Returns null if one that fits has no free slot now. */
   #findLeastBusy(fits: (replica: Replica<S>) => boolean): Replica<S> | null | undefined {
     const replicas = this.#replicas;
     let best: Replica<S> | null | undefined;
+    let isFree = false;
     for (let n = 0; n < replicas.length; n++) {
       const replica = replicas[(this.#next + n) % replicas.length]!;
-      if (best && replica.inFlight >= best.inFlight) continue;
-      if (!replica.health.isHealthy || !fits(replica)) continue;
-      if (replica.inFlight < this.#slotsMax) best = replica;
-      else best ??= null;
+      const { share, inFlight, health } = replica;
+      if (best && (inFlight > best.inFlight || (inFlight === best.inFlight && isFree))) continue;
+      if (!health.isHealthy || !fits(replica)) continue;
+      // One that may get a slot from the other processes at once is worth asking for it.
+      if (!share.isFree && !share.isAskable) best ??= null;
+      else [best, isFree] = [replica, share.isFree];
     }
-    return best;
+    return best && !isFree ? null : best;
   }
 }
 

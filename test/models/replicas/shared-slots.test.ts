@@ -1,83 +1,255 @@
-// Tests how live processes share the slots of a replica.
+// Tests how several processes share the slots of a replica, of which a counter keeps the sum.
 import { expect, test } from "bun:test";
-import { Members } from "../../../src/cluster/members.ts";
 import type { CompletionOk } from "../../../src/models/index.ts";
 import { Replicas } from "../../../src/models/replicas/replicas.ts";
+import type { SlotRequest } from "../../../src/models/replicas/slot-share.ts";
 import { createManualClock } from "../../support/clock.ts";
 
-/** A replica with six slots, beside so many other processes. */
-function open(others: number) {
-  const members = new Members(false);
-  const see = (count: number) =>
-    members.see(
-      1,
-      Array.from({ length: count }, (_, n) => ({ epoch: n + 2, takesWork: true })),
-    );
-  see(others);
-  const log = { info() {}, warn() {}, error() {} };
-  const replicas = new Replicas([{ name: "host:1", server: null, check: null }], {
-    ...{ max_in_flight: 6, first_token_timeout_ms: 1_000, health_every_ms: 1_000, members, log },
-    clock: createManualClock(),
-  });
-  const held: (() => void)[] = [];
-  const ask = (signal = new AbortController().signal) =>
-    replicas.call<CompletionOk>({ account: "a-1", signal }, () => {
-      const { promise, resolve } = Promise.withResolvers<CompletionOk>();
-      held.push(() => resolve({ ok: true } as CompletionOk));
-      return promise;
-    });
-  const inFlight = () => replicas.status().replicas[0]!.inFlight;
-  return { see, replicas, ask, held, inFlight };
+/** A counter of all processes, without turns: who asks first has the slots. */
+class Slots {
+  readonly counted = new Map<string, number>();
+  readonly asked: [name: string, SlotRequest][] = [];
+  /** Maximum of each process, as where another one waits. */
+  readonly shares = new Map<string, number>();
+  isSure = true;
+  isAway = false;
+  /** Holds answers back. */
+  gate: Promise<void> = Promise.resolve();
+
+  of(process: string) {
+    const slots = this;
+    return {
+      get isSure() {
+        return slots.isSure;
+      },
+      async reserve(name: string, request: SlotRequest) {
+        slots.asked.push([name, request]);
+        await slots.gate;
+        if (slots.isAway) return null;
+        const { keep, wanted, max } = request;
+        const others = [...slots.counted].filter(([key]) => {
+          return key.endsWith(name) && key !== process + name;
+        });
+        const sum = others.reduce((all, [, count]) => all + count, 0);
+        const share = slots.shares.get(process) ?? max;
+        const granted = Math.max(0, Math.min(wanted, max - sum, share));
+        slots.counted.set(process + name, Math.max(keep, granted));
+        return granted;
+      },
+    };
+  }
 }
 
-test("max_in_flight is divided by the live processes, and rounded up", () => {
-  for (const [others, slots] of [
-    [0, 6],
-    [1, 3],
-    [3, 2],
-    [9, 1],
-  ] as const) {
-    const { ask, inFlight } = open(others);
-    for (let n = 0; n < 10; n++) void ask();
-    expect(inFlight()).toBe(slots);
-  }
-});
+const log = { info() {}, warn() {}, error() {} };
+const NO_CHECK = { server: null, check: null };
 
-test("requests that wait go on when a process has died, and later ones wait for a new one", async () => {
-  const { see, replicas, ask, held, inFlight } = open(2);
-  replicas.start();
-  let ended = 0;
-  for (let n = 0; n < 8; n++) void ask().then(() => void ended++);
-  expect([inFlight(), replicas.status().waiting]).toEqual([2, 6]);
-  see(0);
-  await new Promise(setImmediate);
-  expect([inFlight(), replicas.status().waiting]).toEqual([6, 2]);
-  see(2);
-  for (const end of held.splice(0)) end();
-  await new Promise(setImmediate);
-  expect([ended, inFlight()]).toEqual([6, 2]);
-  replicas.stop();
-});
-
-test("stopped replicas follow no processes any more, and started ones once", () => {
-  let followed = 0;
-  const members = {
-    count: 1,
-    onChange() {
-      followed += 1;
-      return () => {
-        followed -= 1;
-      };
-    },
-  };
-  const log = { info() {}, warn() {}, error() {} };
-  const replicas = new Replicas([{ name: "host:1", server: null, check: null }], {
-    ...{ max_in_flight: 6, first_token_timeout_ms: 1_000, health_every_ms: 1_000, members, log },
-    clock: createManualClock(),
+/** Replicas with four slots each, as one process has them. */
+function open(slots: Slots, process: string, names = ["host:1"]) {
+  const clock = createManualClock();
+  const sharing = { counter: slots.of(process) };
+  const servers = names.map((name) => ({ name, ...NO_CHECK }));
+  const replicas = new Replicas(servers, {
+    ...{ max_in_flight: 4, first_token_timeout_ms: 60_000, health_every_ms: 1_000 },
+    ...{ model: "m", sharing, clock, log },
   });
-  replicas.start();
-  replicas.start();
-  expect(followed).toBe(1);
+  const ends: (() => void)[] = [];
+  const ask = (times = 1) => {
+    const { signal } = new AbortController();
+    for (let n = 0; n < times; n++) {
+      void replicas.call<CompletionOk>({ account: "a-1", signal }, () => {
+        const { promise, resolve } = Promise.withResolvers<CompletionOk>();
+        ends.push(() => resolve({ ok: true } as CompletionOk));
+        return promise;
+      });
+    }
+  };
+  const end = (times: number) => {
+    for (const one of ends.splice(0, times)) one();
+  };
+  const count = () => {
+    const { replicas: all, waiting } = replicas.status();
+    return [...all.map(({ inFlight }) => inFlight), waiting];
+  };
+  return { clock, replicas, ask, end, count };
+}
+
+test("a process takes what it needs, and another one the rest", async () => {
+  const slots = new Slots();
+  const [first, second] = [open(slots, "a"), open(slots, "b")];
+  first.ask(3);
+  await first.clock.advance(0);
+  second.ask(3);
+  await second.clock.advance(0);
+  expect([first.count(), second.count()]).toEqual([
+    [3, 0],
+    [1, 2],
+  ]);
+});
+
+test("requests that wait get the slots that another process gives back", async () => {
+  const slots = new Slots();
+  const [first, second] = [open(slots, "a"), open(slots, "b")];
+  first.ask(4);
+  await first.clock.advance(0);
+  second.ask(3);
+  await second.clock.advance(0);
+  expect(second.count()).toEqual([0, 3]);
+  first.end(2);
+  // Unused slots are kept for a while, since the next request may come at once.
+  await first.clock.advance(99);
+  await second.clock.advance(100);
+  expect(second.count()).toEqual([0, 3]);
+  await first.clock.advance(1);
+  await second.clock.advance(100);
+  expect([first.count(), second.count()]).toEqual([
+    [2, 0],
+    [2, 1],
+  ]);
+});
+
+test("the next request uses a slot that was just left, without asking", async () => {
+  const slots = new Slots();
+  const { ask, end, count, clock } = open(slots, "a");
+  ask();
+  await clock.advance(0);
+  end(1);
+  await clock.advance(50);
+  const before = slots.asked.length;
+  ask();
+  expect([count(), slots.asked.length - before]).toEqual([[1, 0], 0]);
+});
+
+test("a process with requests in its own line leaves others their share", async () => {
+  const slots = new Slots();
+  const [first, second] = [open(slots, "a"), open(slots, "b")];
+  first.ask(9);
+  await first.clock.advance(0);
+  expect(first.count()).toEqual([4, 5]);
+  slots.shares.set("a", 2);
+  await first.clock.advance(1_000);
+  second.ask(3);
+  await second.clock.advance(0);
+  // What is in use stays counted, and is not taken up again once it ends.
+  expect([first.count(), second.count()]).toEqual([
+    [4, 5],
+    [0, 3],
+  ]);
+  first.end(1);
+  await first.clock.advance(0);
+  await second.clock.advance(100);
+  expect([first.count(), second.count()]).toEqual([
+    [3, 5],
+    [1, 2],
+  ]);
+  first.end(2);
+  await first.clock.advance(0);
+  expect(first.count()).toEqual([2, 4]);
+});
+
+test("slots that are given back are not used before the answer", async () => {
+  const slots = new Slots();
+  const { ask, end, count, clock } = open(slots, "a");
+  ask(4);
+  await clock.advance(0);
+  end(3);
+  await clock.advance(0);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  slots.gate = promise;
+  await clock.advance(100);
+  expect(slots.asked.at(-1)).toEqual(["replica:m:host:1", { keep: 1, wanted: 1, max: 4 }]);
+  ask();
+  await clock.advance(0);
+  expect(count()).toEqual([1, 1]);
+  resolve();
+  await clock.advance(100);
+  expect(count()).toEqual([2, 0]);
+});
+
+test("a process that may not be counted any more begins nothing, and what runs goes on", async () => {
+  const slots = new Slots();
+  const { ask, end, count, clock } = open(slots, "a");
+  ask(2);
+  await clock.advance(0);
+  slots.isSure = false;
+  slots.isAway = true;
+  end(1);
+  await clock.advance(0);
+  ask();
+  await clock.advance(500);
+  expect(count()).toEqual([1, 1]);
+  slots.isSure = true;
+  await clock.advance(100);
+  // The slot that it has is enough.
+  expect(count()).toEqual([2, 0]);
+  ask();
+  await clock.advance(500);
+  expect(count()).toEqual([2, 1]);
+  // What was asked for without an answer may be counted.
+  slots.counted.set("areplica:m:host:1", 3);
+  end(2);
+  await clock.advance(0);
+  end(1);
+  slots.isAway = false;
+  await clock.advance(100);
+  expect([...slots.counted.values()]).toEqual([0]);
+  ask(3);
+  await clock.advance(100);
+  expect(count()).toEqual([3, 0]);
+});
+
+test("requests are spread over the replicas, though slots of one are at hand", async () => {
+  const slots = new Slots();
+  const { ask, end, count, clock } = open(slots, "a", ["host:1", "host:1"]);
+  ask(4);
+  await clock.advance(0);
+  expect(count()).toEqual([2, 2, 0]);
+  expect([...slots.counted.keys()]).toEqual(["areplica:m:host:1", "areplica:m:host:1#2"]);
+  end(4);
+  await clock.advance(200);
+  expect([...slots.counted.values()]).toEqual([0, 0]);
+});
+
+test("a full replica is passed over for one with slots, which is busier", async () => {
+  const slots = new Slots();
+  const [first, second] = [open(slots, "a"), open(slots, "b", ["host:1", "host:2"])];
+  first.ask(4);
+  await first.clock.advance(0);
+  second.ask(3);
+  await second.clock.advance(100);
+  expect(second.count()).toEqual([0, 3, 0]);
+});
+
+test("slots in steady use are told again every second", async () => {
+  const slots = new Slots();
+  const { ask, clock } = open(slots, "a");
+  ask();
+  await clock.advance(0);
+  expect(slots.asked.length).toBe(1);
+  await clock.advance(999);
+  expect(slots.asked.length).toBe(1);
+  await clock.advance(1);
+  expect(slots.asked.length).toBe(2);
+});
+
+test("replicas that stop give their slots back, and go on where they are started again", async () => {
+  const slots = new Slots();
+  const { ask, clock, replicas, count } = open(slots, "a");
+  ask();
+  await clock.advance(0);
   replicas.stop();
-  expect(followed).toBe(0);
+  expect(clock.pending()).toBe(0);
+  await clock.advance(0);
+  expect([...slots.counted.values()]).toEqual([0]);
+  replicas.start();
+  ask();
+  await clock.advance(0);
+  expect([count(), [...slots.counted.values()]]).toEqual([[2, 0], [2]]);
+  // An answer that comes after the stop is given back too.
+  const { promise, resolve } = Promise.withResolvers<void>();
+  slots.gate = promise;
+  ask();
+  replicas.stop();
+  resolve();
+  await clock.advance(0);
+  expect([...slots.counted.values()]).toEqual([0]);
 });
