@@ -1,6 +1,6 @@
 // Shared by all benches: processor time and memory of a process, medians with their spread, and
 // tables.
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 /** The kernel counts processor time in ticks of a hundredth of a second on every Linux. */
 const TICK_MS = 10;
@@ -12,6 +12,20 @@ export const readCpuMs = (pid: number): number => {
   // after it.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+};
+
+/** Processor time of all processes of a program on this machine. */
+export const readProgramMs = (program: string): number => {
+  let sum = 0;
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      const isOne = readFileSync(`/proc/${pid}/comm`, "latin1").startsWith(program);
+      if (isOne) sum += readCpuMs(Number(pid));
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return sum;
 };
 
 const BUSY_OVER_MS = 1_000;

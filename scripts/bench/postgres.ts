@@ -1,7 +1,13 @@
 // Runs on PostgreSQL beside the same on SQLite, with what they cost the database server.
-import { readdirSync, readFileSync } from "node:fs";
 import { SQL } from "bun";
-import { type Report, readCpuMs, spreadOf, type Table, writeSpread } from "./measure.ts";
+import {
+  type Report,
+  readCpuMs,
+  readProgramMs,
+  spreadOf,
+  type Table,
+  writeSpread,
+} from "./measure.ts";
 import { startPostgresProxy } from "./postgres-proxy.ts";
 import {
   addAgent,
@@ -139,18 +145,7 @@ const measureRound = async (place: Place): Promise<Round> => {
   };
 };
 
-const readServerMs = (): number => {
-  let sum = 0;
-  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-    try {
-      const isServer = readFileSync(`/proc/${pid}/comm`, "latin1").startsWith("postgres");
-      if (isServer) sum += readCpuMs(Number(pid));
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  return sum;
-};
+const readServerMs = () => readProgramMs("postgres");
 
 type Trips = { runs: number; callers: number; trips_per_run: number };
 

@@ -1,6 +1,13 @@
 // Chats, runs and deliveries of 1, 2 and 4 processes on one PostgreSQL and one Valkey.
 import { SQL } from "bun";
-import { type Report, readCpuMs, spreadOf, type Table, writeSpread } from "./measure.ts";
+import {
+  type Report,
+  readCpuMs,
+  readProgramMs,
+  spreadOf,
+  type Table,
+  writeSpread,
+} from "./measure.ts";
 import {
   addAgent,
   makeRunFixture,
@@ -24,8 +31,12 @@ const CHAT = {
 interface Round {
   chats_per_second: number;
   cpu_us_per_chat: number;
+  postgres_us_per_chat: number;
+  valkey_us_per_chat: number;
   runs_per_second: number;
   cpu_ms_per_run: number;
+  postgres_ms_per_run: number;
+  valkey_ms_per_run: number;
   deliveries_per_second: number;
 }
 
@@ -111,21 +122,26 @@ const measureRound = async (
 ): Promise<Round> => {
   const callers = CALLERS / servers.length;
   const readCpu = () => servers.reduce((sum, { pid }) => sum + readCpuMs(pid), 0);
-  const chats = await Promise.all(
-    servers.map(({ port, key }, at) =>
-      loads[at]!.run({
-        ...{ port, key, status: 201, callers, ask: CHAT, stream: null },
-        ...{ warm_ms: 800, measure_ms: 2_000, pids: { server: servers[at]!.pid } },
-      }),
-    ),
-  );
+  const chat = (warm_ms: number, measure_ms: number) =>
+    Promise.all(
+      servers.map(({ port, key, pid }, at) =>
+        loads[at]!.run({
+          ...{ port, key, status: 201, callers, ask: CHAT, stream: null },
+          ...{ warm_ms, measure_ms, pids: { server: pid } },
+        }),
+      ),
+    );
+  await chat(700, 100);
+  const beforeChats = readShared();
+  const chats = await chat(0, 2_000);
+  const afterChats = readShared();
   const complaint = chats.find((one) => one.complaint)?.complaint;
   if (complaint) throw new Error(complaint);
   const replies = chats.reduce((sum, one) => sum + one.replies, 0);
   const chatCpu = chats.reduce((sum, one) => sum + one.cpu_ms.server!, 0);
 
   await fetch(`http://127.0.0.1:${receiver.port}/arrivals`);
-  const before = { at: performance.now(), cpu: readCpu() };
+  const before = { at: performance.now(), cpu: readCpu(), shared: readShared() };
   const seconds = () => (performance.now() - before.at) / 1_000;
   const order = { message: THREE_ROUNDS, runs: RUNS / servers.length, callers };
   await Promise.all(servers.map((server) => startRuns(server, agent, order)));
@@ -134,20 +150,31 @@ const measureRound = async (
   const count = async () =>
     Number(await (await fetch(`http://127.0.0.1:${receiver.port}/count`)).json());
   await waitUntil("all deliveries have arrived", async () => (await count()) >= RUNS);
+  const afterRuns = readShared();
   return {
     chats_per_second: replies / Math.max(...chats.map((one) => one.seconds)),
     cpu_us_per_chat: (chatCpu / replies) * 1_000,
+    postgres_us_per_chat: ((afterChats.postgres - beforeChats.postgres) / replies) * 1_000,
+    valkey_us_per_chat: ((afterChats.valkey - beforeChats.valkey) / replies) * 1_000,
     runs_per_second,
     // With its delivery.
     cpu_ms_per_run: (readCpu() - before.cpu) / RUNS,
+    postgres_ms_per_run: (afterRuns.postgres - before.shared.postgres) / RUNS,
+    valkey_ms_per_run: (afterRuns.valkey - before.shared.valkey) / RUNS,
     deliveries_per_second: RUNS / seconds(),
   };
 };
 
+/** Processor time of the servers that the processes share. */
+const readShared = () => ({
+  postgres: readProgramMs("postgres"),
+  valkey: readProgramMs("valkey-server") + readProgramMs("redis-server"),
+});
+
 const writeReport = (measured: Map<number, Round[]>): Report => {
   const cell = (all: readonly Round[], read: (one: Round) => number) =>
     writeSpread(spreadOf(all.map(read)));
-  const table: Table = {
+  const own: Table = {
     title: `${CALLERS} callers of one account on all processes together`,
     columns: ["processes", "chats/s", "CPU µs/chat", "runs/s", "CPU ms/run", "deliveries/s"],
     rows: [...measured].map(([count, all]) => [
@@ -159,8 +186,19 @@ const writeReport = (measured: Map<number, Round[]>): Report => {
       cell(all, (one) => one.deliveries_per_second),
     ]),
   };
+  const shared: Table = {
+    title: "CPU of the servers that they share",
+    columns: ["processes", "PostgreSQL µs/chat", "Valkey µs/chat", "PostgreSQL ms/run", "Valkey"],
+    rows: [...measured].map(([count, all]) => [
+      String(count),
+      cell(all, (one) => one.postgres_us_per_chat),
+      cell(all, (one) => one.valkey_us_per_chat),
+      cell(all, (one) => one.postgres_ms_per_run),
+      cell(all, (one) => one.valkey_ms_per_run),
+    ]),
+  };
   return {
-    tables: [table],
+    tables: [own, shared],
     figures: [],
     notes: [
       "PostgreSQL, Valkey, callers and receiver share this machine's cores with the processes.",
