@@ -147,5 +147,6 @@ export function idHeaders(request_id: string, dialect?: ApiDialect): Record<stri
 export function readAuthorization(headers: Headers, dialect?: ApiDialect): string | null {
   const name = dialect && DIALECTS[dialect].keyHeader;
   const key = name ? headers.get(name) : null;
-  return key === null ? headers.get("authorization") : `Bearer ${key}`;
+  // Clients that have only a token send the other header empty.
+  return key ? `Bearer ${key}` : headers.get("authorization");
 }

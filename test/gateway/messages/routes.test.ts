@@ -46,6 +46,8 @@ describe("POST /v1/messages", () => {
     expect(own.status).toBe(200);
     const wrong = await ask("Hello", {}, { headers: { "x-api-key": "svc_sk_other" } });
     expect(await readError(wrong)).toMatchObject([401, { code: "invalid_api_key" }]);
+    const empty = await ask("Hello", {}, { headers: { "x-api-key": "" } });
+    expect(empty.status).toBe(200);
     const none = await ask("Hello", {}, { key: null });
     expect(await readError(none)).toMatchObject([401, { code: "missing_api_key" }]);
     // Other routes keep to their own way.
