@@ -70,6 +70,8 @@ test("a conversation remembers, can be cleared, and ends with /quit", async () =
 test("a terminal is not controlled by what a model says", async () => {
   const shown = await room.type(["chat", "\u001b[2Jred"], 100, { env });
   expect(shown).toBe("You said: \\u001b[2Jred\n");
+  const lines = ["\u009b2Jred\r", "/quit\r"];
+  expect(await room.type(["chat"], 100, { env, lines })).toContain("You said: \\u009b2Jred\n");
   const piped = await room.perform(["chat", "\u001b[2Jred"], { env });
   expect(piped.stdout).toBe("You said: \u001b[2Jred\n");
 });
