@@ -1,6 +1,6 @@
 // Tests backups on a timer: when they are made, which are kept, in a folder and in a bucket.
 import { beforeAll, expect, test } from "bun:test";
-import { existsSync, readdirSync, unlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BackupError } from "../../src/backup/format.ts";
 import {
@@ -150,6 +150,13 @@ test("a start makes none before the interval since the last one has passed", asy
 });
 
 const FAILED = "backup: no backup was made; it is tried again";
+
+test("the folder that backups make is their owner's only", async () => {
+  const folder = join(makeDirectory(), "backups");
+  const { destination } = openTimer(`every = "5m"\nto = "${folder}"`);
+  expect(await destination.list("wadi-")).toEqual([]);
+  expect(statSync(folder).mode & 0o777).toBe(0o700);
+});
 
 test("a folder that cannot be written to is logged, and tried again after a minute", async () => {
   const file = join(makeDirectory(), "file");

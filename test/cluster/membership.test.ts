@@ -41,13 +41,14 @@ async function join({ clock, database }: Awaited<ReturnType<typeof openStore>>) 
   };
   const events: string[] = [];
   const about = { ...ABOUT };
-  const state = { held: 0, pausing: Promise.resolve() };
+  const state = { held: 0, pausing: Promise.resolve(), reloading: Promise.resolve() };
   const member = new Membership({
     ...{ process, clock, log: { info() {}, error: console.error } as never },
     database: database as Database,
     about: () => about,
     async reload() {
       events.push("reloads");
+      await state.reloading;
     },
     pause() {
       events.push("pauses");
@@ -93,6 +94,20 @@ describe("a process among others", () => {
     expect(await world.store.readOrders(process.epoch)).toMatchObject({ state: "draining" });
     expect(events).toEqual(["pauses"]);
     expect(member.isDraining).toBe(true);
+  });
+
+  test("says that it has read its settings again when it has", async () => {
+    const world = await openStore();
+    const { process, state } = await join(world);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    state.reloading = promise;
+    const readDone = async () => (await world.store.readAbout(process.epoch))!.reloads_done;
+    await world.store.askReload();
+    await world.clock.advance(0);
+    expect(await readDone()).toBe(0);
+    resolve();
+    await world.clock.advance(0);
+    expect(await readDone()).toBe(1);
   });
 
   test("knows whether the settings of another live process differ", async () => {

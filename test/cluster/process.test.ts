@@ -575,6 +575,34 @@ describe("a lease", () => {
     expect(await take()).toBe(true);
   });
 
+  test("ends although the database is away at the end of its work", async () => {
+    const world = await openWorld();
+    const refused = Promise.withResolvers<void>();
+    let isAway = false;
+    const bind = (one: typeof processStore) => {
+      const store = world.database.bind(one);
+      const endLease: typeof store.endLease = async (...asked) => {
+        if (!isAway) return store.endLease(...asked);
+        isAway = false;
+        refused.resolve();
+        throw new DatabaseUnavailable("away");
+      };
+      return { ...store, endLease };
+    };
+    const database = { ...world.database, bind } as unknown as Database;
+    const { process } = create({ ...world, database });
+    await process.start();
+    const done = process.withLease("work", async () => {
+      isAway = true;
+    });
+    await refused.promise;
+    await world.clock.advance(1_000);
+    expect(await done).toBe(true);
+    const { process: other } = create(world);
+    await other.start();
+    expect(await other.withLease("work", async () => {})).toBe(true);
+  });
+
   test("allows nothing more to a process that others took for dead meanwhile", async () => {
     const world = await openWorld();
     const { process } = create(world);

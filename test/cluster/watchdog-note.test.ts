@@ -28,6 +28,14 @@ test.each(["", "{", "null", "[]", '{"at":1,"runs":[]}', '{"at":"","runs":{}}', "
   },
 );
 
+test("a file of over 64 KB is no note", () => {
+  const text = '{"at":"","runs":[],"hung":null}';
+  writeFileSync(file, text.padEnd(65_536));
+  expect(readNote(file)).not.toBeNull();
+  writeFileSync(file, text.padEnd(65_537));
+  expect(readNote(file)).toBeNull();
+});
+
 test("a truncated call name is ignored", () => {
   writeFileSync(file, '{"at":"","runs":[],"hung":{"run_id":"r-1","epoch":"3","call":"c"}}');
   expect(readNote(file)).toEqual({ at: "", runs: [], hung: null });

@@ -1,6 +1,7 @@
 // Tests both sides of a takeover over a real socket, with parts that record what they are told.
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, expect, spyOn, test } from "bun:test";
 import { EventEmitter } from "node:events";
+import * as files from "node:fs";
 import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -274,11 +275,14 @@ test("only the process that has begun goes on with the takeover", async () => {
   expect(events).toEqual(["old spares"]);
 });
 
-test("the first process of a container is never ended", async () => {
-  const { path, events, clock, takenBack, reasons } = await startIncumbent();
-  const first = (await connectToControl(path, async () => null))!;
-  const { namespace } = openProcesses();
-  await first.request("begin", { pid: 1, namespace, version: "2", token: "t" });
+test.each([
+  ["the first process of a container", 1, openProcesses().namespace],
+  ["a process of an unknown namespace", 7, null],
+] as const)("%s is never ended", async (_, pid, namespace) => {
+  const processes = { namespace };
+  const { path, events, clock, takenBack, reasons } = await startIncumbent({ processes });
+  const other = (await connectToControl(path, async () => null))!;
+  await other.request("begin", { pid, namespace, version: "2", token: "t" });
   await clock.advance(30 * 60_000);
   await takenBack;
   expect(events).toEqual(["old spares", "old spares none"]);
@@ -438,9 +442,17 @@ test("a takeover keeps the port that callers know", async () => {
   await predecessor.failed("");
 });
 
-test("only the owner of a socket may open it", async () => {
+test("only the owner of a socket may open it, from its first moment on", async () => {
+  const { renameSync: rename } = files;
+  const modes: number[] = [];
+  const note = (path: files.PathLike) => void modes.push(statSync(path).mode & 0o777);
+  using _ = spyOn(files, "renameSync").mockImplementation((from, to) => {
+    note(from);
+    rename(from, to);
+  });
   const { path } = await startIncumbent();
-  expect(statSync(path).mode & 0o777).toBe(0o600);
+  note(path);
+  expect(modes).toEqual([0o600, 0o600]);
 });
 
 test("nobody listens at the socket that a killed process has left", async () => {
