@@ -127,7 +127,7 @@ const nameCases: Case[] = [
     method: "ids.searchNames",
     title: "finds by a part of the name in any case, whose signs mean themselves",
     async setup({ accounts }) {
-      for (const [id, name] of ["Ab_c", "abxc", "drab_", "none"].entries()) {
+      for (const [id, name] of ["Ab_c", "abxc", "drab_", "none", "oh!"].entries()) {
         await accounts.create({ id: `a-${id}`, name, created_at: NOW });
       }
     },
@@ -140,6 +140,8 @@ const nameCases: Case[] = [
       const first = await ids.searchNames("account", { ...byName, limit: 1 });
       expect(first.map(({ id }) => id)).toEqual(["a-2"]);
       expect(await ids.searchNames("account", { ...byName, searched: 1 })).toEqual([]);
+      const marked = await ids.searchNames("account", { ...byName, text: "h!" });
+      expect(marked.map(({ id }) => id)).toEqual(["a-4"]);
     },
   },
   {

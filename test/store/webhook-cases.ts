@@ -380,6 +380,14 @@ const readCases: Case[] = [
 
 const removalCases: Case[] = [
   {
+    method: "account_deletions.begin",
+    title: "lets no event of the account wait for its endpoints any more",
+    setup: fill,
+    act: ({ accountDeletions }) =>
+      accountDeletions.begin({ account_id: "a-1", name: "acme", begun_at: 1 }),
+    check: async (_, { sent }) => expect(await sent.listeners()).toEqual(["a-2"]),
+  },
+  {
     method: "webhooks.remove",
     title: "deletes the secret too, and leaves the deliveries to the sweep",
     async setup(stores) {

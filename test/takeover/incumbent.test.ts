@@ -2,7 +2,15 @@
 import { afterEach, expect, spyOn, test } from "bun:test";
 import { EventEmitter } from "node:events";
 import * as files from "node:fs";
-import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -466,6 +474,20 @@ test("nobody listens at the socket that a killed process has left", async () => 
   killed.close();
   expect(existsSync(path)).toBeTrue();
   expect(await begin(path)).toBeNull();
+});
+
+test("the path of a socket has 200 bytes at most", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "wadi-takeover-"));
+  undo.push(() => rmSync(directory, { recursive: true }));
+  const inner = join(directory, "d".repeat(200 - `${directory}//s`.length));
+  mkdirSync(inner);
+  const longest = join(inner, "s");
+  const server = await listenForControl(longest, async () => "here");
+  undo.push(server.close);
+  const channel = (await connectToControl(longest, async () => null))!;
+  expect(await channel.request("ping")).toBe("here");
+  const listening = listenForControl(`${longest}s`, async () => null);
+  await expect(listening).rejects.toThrow("longer than 200 bytes");
 });
 
 test("nobody listens at a socket that does not exist", async () => {
