@@ -86,6 +86,10 @@ describe("the systemd unit", () => {
     expect(unit).toContain(`ExecStart=${program} serve --config /etc/wadi/wadi.toml\n`);
     expect(unit).toContain("\nStateDirectory=wadi\n");
     expect(unit).toContain("\nTimeoutStopSec=135\n");
+    // What it writes, and the settings, are for its user and root only.
+    expect(unit).toContain("\nUMask=0077\n");
+    const settings = "/etc/wadi/wadi.toml";
+    expect(unit).toContain(`#   chown root:wadi ${settings} && chmod 640 ${settings}\n`);
     // Otherwise systemd would not hear the old process after a failed takeover.
     expect(unit).toContain("\nNotifyAccess=all\n");
     expect(unit).toContain("\nProtectHome=yes\n");
@@ -299,6 +303,8 @@ describe("the Dockerfile", () => {
     expect(text).toContain('\nCOPY --chown=10001 ["wadi.toml", "/etc/wadi/wadi.toml"]\n');
     expect([read("VOLUME"), read("EXPOSE")]).toEqual(["/var/lib/wadi", "9000"]);
     expect(text).toContain("--stop-timeout 75 ");
+    // Only a proxy on the machine reaches the port.
+    expect(text).toContain(" -p 127.0.0.1:9000:9000 ");
   });
 
   test("mounts files and folders where the settings name them", () => {

@@ -1,5 +1,6 @@
 // Tests that a settings file is created once, and extended without other changes.
-import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import * as files from "node:fs";
 import {
   chmodSync,
   chownSync,
@@ -74,6 +75,41 @@ describe("addModel", () => {
     expect(read()).toBe(`${text}\n\n${BLOCK}`);
     expect(statSync(file).mode & 0o7777).toBe(0o2640);
     expect(list()).toEqual(["wadi.toml"]);
+  });
+
+  test("writes a file that is on the disk, with its permissions, before it has its name", () => {
+    const { fsyncSync, linkSync, renameSync } = files;
+    const done: string[] = [];
+    using _ = spyOn(files, "fsyncSync").mockImplementation((descriptor) => {
+      done.push("sync");
+      fsyncSync(descriptor);
+    });
+    using __ = spyOn(files, "linkSync").mockImplementation((from, to) => {
+      done.push("link");
+      linkSync(from, to);
+    });
+    using ___ = spyOn(files, "renameSync").mockImplementation((from, to) => {
+      done.push(`rename ${(statSync(from).mode & 0o777).toString(8)}`);
+      renameSync(from, to);
+    });
+    createSettingsFile(file);
+    chmodSync(file, 0o640);
+    add();
+    expect(done).toEqual(["sync", "link", "sync", "rename 640"]);
+  });
+
+  test("leaves a file as it is that an editor changes meanwhile", () => {
+    writeFileSync(file, "# Mine.\n");
+    const { readFileSync: readFile } = files;
+    let reads = 0;
+    using _ = spyOn(files, "readFileSync").mockImplementation(((
+      ...asked: Parameters<typeof readFile>
+    ) => {
+      if (asked[0] === file && ++reads === 2) writeFileSync(file, "# Edited.\n");
+      return readFile(...asked);
+    }) as typeof readFile);
+    expect(() => add()).toThrow("was changed meanwhile: try again");
+    expect([readFile(file, "utf8"), list()]).toEqual(["# Edited.\n", ["wadi.toml"]]);
   });
 
   test.skipIf(process.getuid?.() !== 0)("leaves the file to its owner and its group", () => {
