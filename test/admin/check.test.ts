@@ -235,6 +235,16 @@ describe("the clock", () => {
     });
   });
 
+  test.each([
+    [60_000, "ok"],
+    [61_000, "warn"],
+    [-60_000, "ok"],
+    [-61_000, "warn"],
+  ] as const)("one that is %p ms ahead is %s", async (apart_ms, status) => {
+    const { root } = start(vllm(), apart_ms);
+    expect(find(await check(model("qwen", [`${root}/v1`])), "clock").status).toBe(status);
+  });
+
   test("agreeing clocks give one line; without a server time there is none", async () => {
     const { root } = start(vllm());
     const rows = await check(model("a", [`${root}/v1`]));

@@ -133,3 +133,14 @@ test("traffic is that of the last minutes, by model and by server", async () => 
   });
   expect(traffic.at(-1)).toMatchObject({ replica: expect.stringMatching(/^[ab]:1$/) });
 });
+
+test("tokens a second are those of requests that ended in the last minute", async () => {
+  const fixture = await openFixture();
+  closing.push(fixture.close);
+  const endedAt = fixture.clock.now() - 60_000;
+  const rows = [endedAt - 1, endedAt].map((at) =>
+    makeEntry(firstIdAt(at), { at, duration_ms: 0, completion_tokens: 60, replica: null }),
+  );
+  await fixture.database.bind(requestLogStore).add(writeEntries(rows), false);
+  expect(await fixture.admin.readTraffic()).toMatchObject([{ requests: 2, tokens_per_second: 1 }]);
+});

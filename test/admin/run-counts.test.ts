@@ -1,7 +1,9 @@
 // Tests the operator's counts of runs: those that failed, and those that were started.
 import { expect, test } from "bun:test";
 import { nameLocalActor, perform, runCountOperations } from "../../src/admin/index.ts";
+import { createRunUsageReport } from "../../src/admin/run-usage.ts";
 import { startRuns } from "../spec/agents/runs-front.ts";
+import { createManualClock } from "../support/clock.ts";
 
 const ACTOR = nameLocalActor();
 
@@ -58,4 +60,22 @@ test("runs are counted by day, hour and who they are of", async () => {
   };
   expect(await count({ from: daysAgo(365) })).toEqual([[today], 2]);
   expect(count({ from: daysAgo(366) })).rejects.toThrow("366 days");
+});
+
+test("hours are counted without a gap and once where a day ends in the middle of one", async () => {
+  const asked: { from: string; before: string }[] = [];
+  const countStarted = async (range: (typeof asked)[number]) => {
+    asked.push(range);
+    return [];
+  };
+  const database = { bind: () => ({ countStarted }) };
+  const deps = { database, clock: createManualClock() } as never;
+  const report = createRunUsageReport(deps, { names: async () => new Map() } as never);
+  // The clocks of the island go back by half an hour.
+  const range = { from: "2027-04-04", to: "2027-04-05", zone: "Australia/Lord_Howe" };
+  await report({ by: "hour", ...range });
+  expect(asked).toHaveLength(49);
+  expect(asked.slice(1).map(({ from }) => from)).toEqual(
+    asked.slice(0, -1).map(({ before }) => before),
+  );
 });

@@ -1,5 +1,5 @@
 // Tests links and sessions of the console: who gets a link, what it begins, and when that ends.
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { hashSecret } from "../../src/access/index.ts";
 import { perform, sessionOperations } from "../../src/admin/index.ts";
 import { noteLastSeen } from "../../src/admin/last-seen.ts";
@@ -109,6 +109,17 @@ test("a link begins one session, for 30 minutes", async () => {
   await clock.advance(1);
   expect([await kind(late.token), await kind("wadi_link_x")]).toEqual(["expired", "unknown"]);
   expect(await admin.sessions.list()).toHaveLength(1);
+  await close();
+});
+
+test("a sign-in that cannot be logged leaves its link unused", async () => {
+  const { admin, link, close } = await open();
+  const { token } = await link();
+  const lost = new DatabaseUnavailable("the disk is full");
+  const begin = spyOn(admin.audit, "begin").mockRejectedValueOnce(lost);
+  await expect(admin.sessions.signIn(token, CLIENT)).rejects.toThrow(lost);
+  begin.mockRestore();
+  expect(await admin.sessions.signIn(token, CLIENT)).toMatchObject({ kind: "ok" });
   await close();
 });
 
