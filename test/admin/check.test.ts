@@ -1,5 +1,6 @@
 // Tests that a check finds faults, and changes nothing.
-import { afterAll, afterEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, spyOn, test } from "bun:test";
+import * as files from "node:fs";
 import {
   chmodSync,
   existsSync,
@@ -222,6 +223,14 @@ test("backups on a timer are checked by their destination", async () => {
   };
   const found = find(await check(settings, undefined, {}, fails), "backups");
   expect(found).toMatchObject({ status: "fail", says: "copies is no folder" });
+});
+
+test("a disk with the reserve is ok, and one with a byte less fails", async () => {
+  const room = { bavail: 1_000, bsize: 4_096 } as ReturnType<typeof files.statfsSync>;
+  using _ = spyOn(files, "statfsSync").mockReturnValue(room);
+  const look = async (bytes: number) =>
+    find(await check(`[limits]\nfree_disk_bytes = ${bytes}\n`), "disk").status;
+  expect([await look(4_096_000), await look(4_096_001)]).toEqual(["ok", "fail"]);
 });
 
 describe("the clock", () => {

@@ -3,6 +3,7 @@ import { afterEach, expect, test } from "bun:test";
 import { nameLocalActor, openAdmin, perform } from "../../src/admin/index.ts";
 import { upkeepOperations } from "../../src/admin/operations/upkeep.ts";
 import { createServerState, describeReplicas } from "../../src/admin/server-state.ts";
+import { createSweepAdmin } from "../../src/admin/upkeep.ts";
 import { WRITER } from "../../src/app.ts";
 import { secretStore } from "../../src/crypto/store.ts";
 import { defaultSettings } from "../../src/settings/index.ts";
@@ -17,6 +18,7 @@ import { NO_INSTALLATION } from "../support/installation.ts";
 import { startModelServer } from "../support/model-servers.ts";
 import { openPostgres } from "../support/pglite.ts";
 import { MANY, makeEndpoint, makeFan, sealOf } from "../support/webhooks.ts";
+import { openFixture } from "./fixture.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -131,6 +133,19 @@ test("the database alone tells its size and no state of a server", async () => {
   const { kind, bytes, wal_bytes, free_disk_bytes } = status.database;
   expect(kind).toBe("sqlite");
   for (const size of [bytes, wal_bytes, free_disk_bytes]) expect(size).toBeGreaterThan(1_000);
+});
+
+test("a clock is trusted by a sweep that has ended, and by none that has failed", async () => {
+  const { database, clock, close } = await openFixture();
+  closing.push(close);
+  const settings = {
+    get retention(): never {
+      throw new Error("a bug");
+    },
+  };
+  const sweeps = createSweepAdmin({ database, clock, settings } as never);
+  await expect(sweeps.sweep()).rejects.toThrow("a bug");
+  expect(await sweeps.readStatus()).toMatchObject({ last_sweep_at: null });
 });
 
 test("a database in PostgreSQL is named without its user and password", async () => {
