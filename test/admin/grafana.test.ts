@@ -29,6 +29,19 @@ const listExpressions = () =>
     ({ targets = [] }) => targets.map(({ expr }) => expr),
   );
 
+test("Prometheus and Grafana may read the files, whatever the mask of this user", () => {
+  const masked = join(directory, "masked");
+  const mask = process.umask(0o077);
+  try {
+    writeGrafanaFiles(masked);
+  } finally {
+    process.umask(mask);
+  }
+  const modeOf = (path: string) => fs.statSync(path).mode & 0o777;
+  const modes = fs.readdirSync(masked).map((name) => modeOf(join(masked, name)));
+  expect([modeOf(masked), modes]).toEqual([0o755, [0o644, 0o644]]);
+});
+
 test("a directory that cannot be written is named with the cause, and a bug is not explained", () => {
   const file = join(directory, "wadi-alerts.yml");
   expect(() => writeGrafanaFiles(join(file, "below"))).toThrow(

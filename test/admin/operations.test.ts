@@ -74,3 +74,10 @@ describe.each(OPERATIONS.map((operation) => [operation.name, operation] as const
     });
   },
 );
+
+test("the state of an evaluation in the audit log has no texts of its account", async () => {
+  const { audit } = OPERATIONS.find(({ name }) => name === "agents evaluation --cancel")!;
+  const state = { agent_id: "a-1", version: 2, tools: "live", status: "running", total: 3 };
+  const find = async () => ({ ...state, checks: [{ kind: "contains", text: "Paid" }] });
+  expect(await audit!.read!({ evaluations: { find } } as never, "e-1")).toEqual(state);
+});
