@@ -1,7 +1,7 @@
 // Errors of opening a database, and migrations, which only go forward.
 import { afterAll, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { explainPostgres, explainSqlite } from "../../src/database/errors.ts";
 import {
   DatabaseInUse,
@@ -38,6 +38,16 @@ function fail(failure: unknown): never {
   throw failure;
 }
 
+test("a database and its directory are for their owner only, whatever the mask of the user", async () => {
+  const own = join(directory, "own");
+  const file = join(own, "wadi.db");
+  const mask = process.umask(0o022);
+  const database = await openFile(file, { exclusive: true }).finally(() => process.umask(mask));
+  const modes = [own, file, `${file}-wal`, `${file}-commits`].map((path) => statSync(path).mode);
+  expect(modes.map((mode) => mode & 0o777)).toEqual([0o700, 0o600, 0o600, 0o600]);
+  await database.close();
+});
+
 for (const [engine, openGround] of [
   ["SQLite", openFiles],
   ["PostgreSQL", openPostgres],
@@ -71,6 +81,12 @@ for (const [engine, openGround] of [
     expect((await failureOf(beside(empty, installation))).message).toMatch(refusal);
     // Nothing was made there, not even a file.
     expect(await hasDatabase(empty as TransferPlace)).toBeFalse();
+    if (empty.kind === "sqlite") {
+      mkdirSync(dirname(empty.file));
+      writeFileSync(empty.file, "");
+      expect((await failureOf(beside(empty, installation))).message).toMatch(refusal);
+      expect(await hasDatabase(empty)).toBeFalse();
+    }
     await ground.release();
   });
 
