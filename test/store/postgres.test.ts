@@ -8,6 +8,7 @@ import {
   openDatabase,
   WROTE,
 } from "../../src/database/index.ts";
+import { migratePostgres } from "../../src/database/migrate.ts";
 import { migrations } from "../../src/database/migrations/index.ts";
 import type { Migration } from "../../src/database/migrations/migration.ts";
 import { createManualClock } from "../support/clock.ts";
@@ -163,6 +164,22 @@ function testServers(server: string): void {
       );
       await lone.close();
       await (await openTestDatabase(shared, true)).close();
+    });
+
+    test("change nothing where an older process has started since they first looked", async () => {
+      const own = (await ground.makePlace()) as typeof place;
+      const pool = new SQL({ url: own.url, max: 1 });
+      const statements = () => ["CREATE TABLE trial (a TEXT)"];
+      const contraction: Migration = { number: 9_001, name: "trial", statements };
+      let looks = 0;
+      const migrating = migratePostgres(pool, {
+        ...{ migrations: [...migrations, contraction], now: 0, expandOnly: false },
+        hasOlder: async () => ++looks > 1,
+      });
+      await expect(migrating).rejects.toThrow("stop each server of an older version");
+      const [{ made }] = await pool`SELECT to_regclass('trial') AS made`;
+      expect([looks, made]).toEqual([2, null]);
+      await pool.close();
     });
 
     test("change a table as soon as others let it go, and hold up nobody for long", async () => {

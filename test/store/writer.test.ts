@@ -55,6 +55,8 @@ describe("a writer", () => {
     const first = await here.find("t-1");
     expect(first).toMatchObject({ id: "t-1" });
     expect(await here.find("t-1")).toBe(first);
+    // Whoever gets it next must find what was stored.
+    expect(Object.isFrozen(first)).toBe(true);
     await database.bind(trialStore).create(makeTrial("t-2"));
     const second = await here.find("t-1");
     expect(second).toEqual(first);
