@@ -137,11 +137,6 @@ class CachedReads {
 
   /** Later reads use a new map, so that a read under way keeps nothing for them. */
   #refresh(): void {
-    try {
-      if (this.#hasCommits() || this.#kept.size >= CACHED_ROWS_MAX) this.#kept = new Map();
-    } catch (failure) {
-      this.#kept = new Map();
-      throw failure;
-    }
+    if (this.#hasCommits() || this.#kept.size >= CACHED_ROWS_MAX) this.#kept = new Map();
   }
 }

@@ -1,6 +1,7 @@
 // Tests backups of each engine, restored into each engine, and what no restore accepts.
 import { Database as Connection } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import * as files from "node:fs";
 import {
   chownSync,
   existsSync,
@@ -134,6 +135,21 @@ describe("a restored copy", () => {
     await restore(place, backup, true);
     expect(await listProcesses(place)).toEqual([]);
     expect(await readAll(place)).toEqual(content);
+  });
+
+  test("is on the disk before it has its name, and the name before the restore ends", async () => {
+    const { fsyncSync, renameSync } = files;
+    const done: string[] = [];
+    using _ = spyOn(files, "fsyncSync").mockImplementation((descriptor) => {
+      done.push("sync");
+      fsyncSync(descriptor);
+    });
+    using __ = spyOn(files, "renameSync").mockImplementation((from, to) => {
+      done.push("rename");
+      renameSync(from, to);
+    });
+    await restore(placeFile());
+    expect(done).toEqual(["sync", "rename", "sync"]);
   });
 
   test("is behind the link that led to the data before", async () => {
@@ -396,6 +412,21 @@ describe("a restore changes nothing", () => {
     expect((await other.stdout.text()).trim()).toBe("DatabaseInUse");
     await lock.release();
   });
+});
+
+test("a place that has no data yet is locked until nothing of the lock is left", async () => {
+  const { rmSync: remove } = files;
+  const folder = join(makeDirectory(), "new");
+  const lock = await lockPlace({ kind: "sqlite", file: join(folder, "wadi.db") });
+  expect(statSync(folder).mode & 0o777).toBe(0o700);
+  const areLocked: boolean[] = [];
+  // Another process would lock a file without a name.
+  using _ = spyOn(files, "rmSync").mockImplementation((path, options) => {
+    areLocked.push(locks.lockFile(String(path)) === null);
+    remove(path, options);
+  });
+  await lock.release();
+  expect([areLocked, existsSync(folder)]).toEqual([[true], false]);
 });
 
 test("a place of PostgreSQL tells that its lock was lost", async () => {
