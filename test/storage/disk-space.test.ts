@@ -1,5 +1,6 @@
 // Tests the reserve of free disk space, below which no new work is accepted.
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
+import * as files from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DiskSpace, readFreeBytes } from "../../src/storage/index.ts";
@@ -29,4 +30,17 @@ function check(spare: number): string {
 
 test("work is accepted down to the last byte of the reserve, and no further", () => {
   expect([1, 0, -1].map(check)).toEqual(["accepted", "accepted", "service_unavailable"]);
+});
+
+test("the disk is measured once a second", async () => {
+  const clock = createManualClock();
+  const disk = new DiskSpace(PLACE, clock, () => 1);
+  using measure = spyOn(files, "statfsSync");
+  const counts: number[] = [];
+  for (const elapsed_ms of [0, 999, 1]) {
+    await clock.advance(elapsed_ms);
+    disk.require();
+    counts.push(measure.mock.calls.length);
+  }
+  expect(counts).toEqual([1, 1, 2]);
 });

@@ -3,6 +3,7 @@
 import { Database as Connection } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import {
+  chownSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -95,6 +96,9 @@ test("a truncated log is refused with the number of its commits, and set aside",
   // The last commit has at least one frame.
   truncateSync(`${file}-wal`, log.length - 1);
   const cut = readFileSync(`${file}-wal`);
+  // A command has no lock, beside which the log may be written to.
+  expect((await failureOf(countTrials(file))).message).toBe(describeLoss(file, 1, 6));
+  expect(existsSync(`${file}-wal.behind-6`)).toBe(false);
   const kept = ` (its log is kept as wadi.db-wal.behind-6)`;
   for (let times = 0; times < 2; times++) {
     const failure = await failureOf(openServer(file));
@@ -180,6 +184,19 @@ test("a torn slot leaves the other one valid, and an unreadable counter is recre
   expect(readFileSync(`${file}-commits`, "latin1")).toContain("0000000000000004");
   expect(statSync(`${file}-commits`).mode & 0o777).toBe(statSync(file).mode & 0o777);
 });
+
+test.skipIf(process.getuid?.() !== 0)(
+  "a counter that root recreates belongs to the owner of the database",
+  async () => {
+    const file = await makeFile();
+    await (await openServer(file)).close();
+    rmSync(`${file}-commits`);
+    chownSync(file, 4_321, 4_322);
+    expect(await countTrials(file)).toBe(0);
+    const { uid, gid } = statSync(`${file}-commits`);
+    expect([uid, gid]).toEqual([4_321, 4_322]);
+  },
+);
 
 test("several processes write in turns, and the counter counts every commit", async () => {
   const file = await makeFile();
