@@ -71,6 +71,7 @@ api_key_env = "GPU_KEY"
   expect(list(write("http://127.0.0.1:8000/v1"))).toEqual([]);
   const keyless = write("http://10.0.0.5:8000/v1").replaceAll(/,? ?api_key_env = "GPU_KEY"/g, "");
   expect(list(keyless)).toEqual([]);
+  expect(list('[telemetry]\notlp = "http://10.0.0.5:4318"\n')).toEqual([]);
 });
 
 test("with a certificate nothing travels unencrypted, and its end is announced a week before", () => {

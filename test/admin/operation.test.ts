@@ -111,6 +111,18 @@ test("a refused change of any kind is logged with the sentence, and names no tar
   await close();
 });
 
+test("a change that fails keeps the state from before it in the log", async () => {
+  const { admin, list, close } = await openLog();
+  await admin.accounts.create("acme");
+  const run = () => Promise.reject(new Error("a bug"));
+  const hold = perform(admin, { ...accountOperations.hold, run }, { name: "acme" }, ACTOR);
+  await expect(hold).rejects.toThrow("a bug");
+  const [entry] = await list();
+  expect(entry).toMatchObject({ outcome: "failed", error: "a bug", target: "acme" });
+  expect(entry).toMatchObject({ state_before: { name: "acme" }, state_after: null });
+  await close();
+});
+
 test("a change whose target cannot be read fails with that, before it begins", async () => {
   const { admin, list, close } = await openLog();
   const lost = new DatabaseUnavailable("the database is away");

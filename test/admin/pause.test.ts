@@ -4,6 +4,7 @@ import { nameLocalActor, perform } from "../../src/admin/index.ts";
 import { upkeepOperations } from "../../src/admin/operations/upkeep.ts";
 import { createPauseAdmin } from "../../src/admin/pause.ts";
 import { installationStore } from "../../src/installation/index.ts";
+import { activityStore } from "../../src/inventory/index.ts";
 import {
   createAgent,
   createTrigger,
@@ -48,6 +49,20 @@ test("what a resume starts is counted before it", async () => {
   await createPauseAdmin({ database: noted, clock } as never).resume();
   expect(called).toContain("count");
   expect(called.at(-1)).toBe("resume");
+});
+
+test("what a resume starts is told from what waits for people", async () => {
+  const { app: served, clock } = await openPaused();
+  const counts = {
+    runs: new Map(Object.entries({ queued: 1, running: 2, waiting_approval: 4 })),
+    ...{ approvals: { count: 8 }, webhooks: { waiting: 16 } },
+  };
+  const counted = { count: async () => counts };
+  const bind = (store: never) => (store === activityStore ? counted : served.database.bind(store));
+  const pause = createPauseAdmin({ database: { ...served.database, bind }, clock } as never);
+  expect(await pause.resume()).toMatchObject({
+    ...{ queued_runs: 1, interrupted_runs: 2, pending_approvals: 8, waiting_deliveries: 16 },
+  });
 });
 
 test("a paused installation accepts runs, and starts, fires and delivers nothing", async () => {

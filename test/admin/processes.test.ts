@@ -1,6 +1,6 @@
 // Tests how a rotation of the secrets key waits for the processes on the data.
 import { afterEach, expect, test } from "bun:test";
-import { awaitKeys } from "../../src/admin/processes.ts";
+import { awaitKeys, createProcessAdmin } from "../../src/admin/processes.ts";
 import { type ProcessAbout, processStore } from "../../src/cluster/store.ts";
 import { openDatabase } from "../../src/database/index.ts";
 import { activityStore } from "../../src/inventory/index.ts";
@@ -44,6 +44,7 @@ async function openWorld(engine: "sqlite" | "postgres" = "postgres") {
     processes,
     tell,
     listening,
+    admin: createProcessAdmin({ database: opened } as never),
     wait: () => awaitKeys({ database, clock }, ["new", "old"]),
   };
 }
@@ -85,4 +86,15 @@ test("does not wait on SQLite, where all programs read one file", async () => {
   const { tell, wait } = await openWorld("sqlite");
   await tell(1, "old");
   expect(await wait()).toEqual([]);
+});
+
+test("a reload is pending until the process has told that it has read its settings", async () => {
+  const { admin, processes } = await openWorld();
+  const listPending = (rows: Awaited<ReturnType<typeof admin.list>>) =>
+    rows.filter((row) => row.is_reload_pending).map(({ epoch }) => epoch);
+  expect(listPending(await admin.list())).toEqual([]);
+  expect(listPending(await admin.reload())).toEqual([1, 2, 3]);
+  const { reloads_done, ...about } = (await processes.readAbout(2))!;
+  await processes.describe(2, { ...about, reloads_done: reloads_done + 1 });
+  expect(listPending(await admin.list())).toEqual([1, 3]);
 });

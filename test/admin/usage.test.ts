@@ -289,6 +289,7 @@ test("usage of one account, key, model or agent leaves the others out", async ()
   expect(await count({ key: key_id })).toBe(1);
   expect(await count({ model: "other" })).toBe(1);
   expect(await count({ agent: "g-1" })).toBe(1);
+  expect(await count({ account: "acme", model: "stub-1" })).toBe(1);
   expect(await count({ account: "acme", model: "other", key: "k-1" })).toBe(0);
   expect(count({ account: "nobody" })).rejects.toThrow("nobody");
 });
