@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { createFindCaller, createIdentify, createIdentifyKey } from "../../src/access/caller.ts";
 import { hashSecret } from "../../src/access/credentials.ts";
+import { findModelState, pickModelStates } from "../../src/access/model-states.ts";
 import type { FoundKey } from "../../src/access/store.ts";
 import type { ApiError } from "../../src/platform/errors.ts";
 import { createManualClock } from "../support/clock.ts";
@@ -196,4 +197,12 @@ test("a key that an operator sends requests as is looked up by its id, and has t
   for (const found of [undefined, { revoked_at: 1 }, { expires_at: 1 }]) {
     expect(await identify(found)).toBe("invalid_api_key");
   }
+});
+
+test("the states of models that were read with a key hold for a tenth of a second", () => {
+  const row = { off_models: "m-1 m-2", blocked_models: null, granted_models: "m-3" };
+  const states = pickModelStates(row, 1_000);
+  const state = { is_off: true, is_blocked: false, is_granted: false };
+  expect(findModelState(states, "m-2", 1_100)).toEqual(state);
+  expect(findModelState(states, "m-2", 1_101)).toBeUndefined();
 });

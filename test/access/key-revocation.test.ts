@@ -99,3 +99,19 @@ test("work that begins during a poll brings no second one", async () => {
   expect([revocations.count("k-2"), clock.pending()]).toEqual([1, 1]);
   revocations.stop();
 });
+
+test("a key that cannot be read ends no work", async () => {
+  const clock = createManualClock();
+  const lines: string[] = [];
+  let ended = 0;
+  const revocations = new KeyRevocations({
+    database: { listen: () => () => {} },
+    findCaller: () => Promise.reject(new Error("the database is away")),
+    clock,
+    log: createLog(clock, (line) => void lines.push(line), false),
+  });
+  revocations.add("k-1", () => void ended++);
+  await clock.advance(5_000);
+  expect([ended, lines.length]).toEqual([0, 1]);
+  revocations.stop();
+});

@@ -258,6 +258,9 @@ describe("a restore changes nothing", () => {
     rmSync(file);
     await restore(place, withKey, false, file);
     expect(readFileSync(file)).toEqual(readFileSync(key));
+    // It stays where it is there already.
+    await restore(place, withKey, true, file);
+    expect(readFileSync(file)).toEqual(readFileSync(key));
     // Refused for its data, a restore writes no key beside them either.
     rmSync(file);
     expect((await failureOf(restore(place, withKey, false, file))).message).toContain("has data");

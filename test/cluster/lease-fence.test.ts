@@ -1,5 +1,5 @@
 // Tests the fence of a process: when it is open, and how work waits at it.
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { LeaseFence } from "../../src/cluster/lease-fence.ts";
 import * as times from "../../src/cluster/times.ts";
 import { createManualClock } from "../support/clock.ts";
@@ -85,4 +85,13 @@ test("without other processes the fence is always open", async () => {
   const { clock, fence, asked } = open(false);
   await clock.advance(60 * SECOND_MS);
   expect([fence.isOpen, await fence.pass(), asked()]).toEqual([true, true, 0]);
+});
+
+test("work that has passed a fence leaves nothing at its signal", async () => {
+  const { fence } = open();
+  const { signal } = new AbortController();
+  const removed = spyOn(signal, "removeEventListener");
+  const passing = fence.pass(signal);
+  fence.renew(fence.readTimes());
+  expect([await passing, removed.mock.calls.length]).toEqual([true, 1]);
 });

@@ -556,6 +556,19 @@ test("a lone process is ready whatever its clock says", async () => {
   expect(process.isSkewed).toBe(false);
 });
 
+test("a drained process owns no work until it serves again", async () => {
+  const world = await openWorld();
+  const { process } = create(world);
+  await process.start();
+  const owned = [process.members.owns("work")];
+  for (const turn of [world.store.drain, world.store.undrain]) {
+    await turn(process.epoch);
+    await world.clock.advance(2_000);
+    owned.push(process.members.owns("work"));
+  }
+  expect(owned).toEqual([true, false, true]);
+});
+
 describe("a lease", () => {
   test("is of one process until its work ends, also by a bug", async () => {
     const world = await openWorld();

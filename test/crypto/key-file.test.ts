@@ -98,6 +98,19 @@ describe("a key file", () => {
     expect(done.slice(0, 2)).toEqual(["sync", "rename"]);
   });
 
+  test.skipIf(process.getuid?.() !== 0)("has its owner before it has its name", () => {
+    const { linkSync } = files;
+    mkdirSync(dirname(file));
+    chownSync(dirname(file), 4_321, 4_322);
+    const owners: number[] = [];
+    using _ = spyOn(files, "linkSync").mockImplementation((draft, name) => {
+      owners.push(statSync(draft).uid);
+      linkSync(draft, name);
+    });
+    makeKeyFile(file);
+    expect(owners).toEqual([4_321]);
+  });
+
   test("holds two keys during a rotation, the newest first", () => {
     const [old] = makeKeyFile(file);
     const next = makeMasterKey();

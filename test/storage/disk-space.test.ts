@@ -44,3 +44,9 @@ test("the disk is measured once a second", async () => {
   }
   expect(counts).toEqual([1, 1, 2]);
 });
+
+test("what is reserved for root is no free space of this user", () => {
+  const room = { bavail: 2, bfree: 9, bsize: 4_096 } as ReturnType<typeof files.statfsSync>;
+  using _ = spyOn(files, "statfsSync").mockReturnValue(room);
+  expect(readFreeBytes(PLACE)).toBe(8_192);
+});

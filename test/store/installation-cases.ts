@@ -20,6 +20,7 @@ export const installationCases: Case[] = [
   {
     method: "installation.adopt",
     title: "gives a restored database an identity of its own, and pauses it",
+    setup: ({ installation }) => installation.noteMove("./elsewhere", NOW),
     act: restore,
     async check(_, { installation }) {
       expect(await installation.find()).toEqual({
