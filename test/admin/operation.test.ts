@@ -324,3 +324,11 @@ test("a refusal of the API keeps its kind and its sentence", async () => {
   const bug = new TypeError("a bug");
   await expect(explainApiError(() => Promise.reject(bug))).rejects.toBe(bug);
 });
+
+test("the state after a change is bounded as the one before it is", async () => {
+  const { admin, list, close } = await openLog();
+  const begun = { actor: ACTOR, operation: "accounts create", target: null, before: null };
+  await (await admin.audit.begin(begun)).end(null, "x".repeat(20_000));
+  expect(await list()).toMatchObject([{ state_after: { omitted_characters: 20_002 } }]);
+  await close();
+});

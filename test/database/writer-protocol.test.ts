@@ -1,6 +1,6 @@
 // Tests messages to the writer: packed as JSON text only if that loses nothing.
 import { expect, test } from "bun:test";
-import { pack, unpack } from "../../src/database/writer-protocol.ts";
+import { pack, readReply, unpack, writeReply } from "../../src/database/writer-protocol.ts";
 
 test("plain data crosses as one text and arrives unchanged", () => {
   const value = { a: [1, -2.5, "Ü\0\ud800 \u2028", true, null, [], {}], b: { c: "" } };
@@ -26,4 +26,10 @@ test("data that JSON would change is not packed", () => {
 test("a long text is not packed", () => {
   const wrapper = { text: "x".repeat(65_537) };
   expect(pack(wrapper)).toBe(wrapper);
+});
+
+test("a failure keeps its code, by which a full disk is told from a bug", () => {
+  const failure = Object.assign(new Error("the disk is full"), { code: "SQLITE_FULL" });
+  const reply = structuredClone(writeReply({ ok: false, failure }));
+  expect(() => readReply(reply)).toThrow(expect.objectContaining({ code: "SQLITE_FULL" }));
 });
