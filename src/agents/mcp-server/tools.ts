@@ -125,7 +125,7 @@ export function requireText(value: unknown, name: string): string {
 /** A refusal as a result, which the model reads; throws what will pass, for the status. */
 export function errorResultOf(failure: unknown) {
   if (failure instanceof WrongArguments) return refusal("invalid_arguments", failure.message);
-  const isLasting = failure instanceof ApiError && ![429, 500, 503].includes(failure.status);
+  const isLasting = failure instanceof ApiError && ![429, 503].includes(failure.status);
   if (isLasting) return refusal(failure.code, failure.message);
   throw failure;
 }
