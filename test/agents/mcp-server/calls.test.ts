@@ -48,6 +48,9 @@ describe("the list of tools", () => {
     expect(rest.nextCursor).toBeUndefined();
     const last = (await front.send("tools/list", { cursor: "x-0" })).result;
     expect([last.tools.length, last.nextCursor]).toEqual([100, undefined]);
+    const behind = (length: number) => front.send("tools/list", { cursor: "x".repeat(length) });
+    expect((await behind(256)).result.tools).toEqual([]);
+    expect((await behind(257)).error.code).toBe(-32_602);
   });
 
   test("of the revision 2025-11-25 says that agents take tasks", async () => {

@@ -162,6 +162,9 @@ describe("a message", () => {
       const headers = { "mcp-method": "tools/call", "mcp-name": name };
       expect(await explain(await post(call, headers))).toEqual([400, -32_020]);
     }
+    const task = makeStateless("tasks/get", { taskId: front.agent.id }, TASKS);
+    const headers = { "mcp-method": "tasks/get", "mcp-name": front.asking.id };
+    expect(await explain(await post(task, headers))).toEqual([400, -32_020]);
     expect((await front.read("/v1/runs")).data).toEqual([]);
     const encoded = { "mcp-method": "tools/call", "mcp-name": "=?base64?ZnJlZQ==?=" };
     expect((await post(call, encoded)).status).toBe(200);
@@ -275,6 +278,19 @@ describe("a call", () => {
     await front.app.admin.keys.revoke(started_by_key_id);
     const { messages } = await readReply(waiting);
     expect(messages.map(({ method }) => method)).toEqual(["notifications/progress"]);
+  });
+
+  test("is among the open streams of its key while it waits", async () => {
+    const alone = await startMcp({ isDoubled: false });
+    const run_id = await startTask(alone, "asking", `${add("2 + 3")}\n!next\n!say Done.`);
+    await pollTask(alone, run_id, "input_required");
+    const waiting = await beginWait(alone, run_id);
+    const events = await alone.get(`/v1/runs/${run_id}/events`);
+    const { started_by_key_id } = await alone.read(`/v1/runs/${run_id}`);
+    const { keys } = alone.app.admin;
+    expect(await keys.show(started_by_key_id)).toMatchObject({ open_streams: 2 });
+    await Promise.all([waiting.body!.cancel(), events.body!.cancel()]);
+    await alone.stop();
   });
 });
 

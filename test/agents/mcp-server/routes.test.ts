@@ -12,7 +12,7 @@ type Answer = Promise<[number, { result?: object; error?: object }] | Response>;
 type Handler = (request: object) => Answer;
 
 /** The endpoint of a server with one run, which waits for a person. */
-function openEndpoint(text = "") {
+function openEndpoint(text = "", url = "http://127.0.0.1/mcp") {
   const settings = readSettings(text, "wadi.toml", {}, {});
   const times: number[] = [];
   const asked: object[] = [];
@@ -54,7 +54,7 @@ function openEndpoint(text = "") {
     const headers = { "mcp-protocol-version": "2025-11-25" };
     const answer = await handle({
       caller: { account_id: "a-1", key_id: "key", scopes: ["agents"] },
-      request: new Request("http://127.0.0.1/mcp", { headers }),
+      request: new Request(url, { headers }),
       ...{ requestId: "req", body: { jsonrpc: "2.0", id: 1, method, params } },
     });
     if (answer instanceof Response) return answer.text();
@@ -89,6 +89,15 @@ test.each([
   expect(statusMessage.split("\n")[0]).toBe(
     `The call of pay waits for a person, who decides it at ${place}`,
   );
+});
+
+test("a client of another machine is not sent to a console without a public address", async () => {
+  const text = `[server]\nhost = "10.0.0.5"\n${OPERATOR}`;
+  const { send } = openEndpoint(text, "http://10.0.0.5/mcp");
+  const { statusMessage } = (await send("tasks/get", { taskId: TASK })) as {
+    statusMessage: string;
+  };
+  expect(statusMessage).toContain("who decides it at approval ap-1");
 });
 
 test("twenty runs are listed unless another number is asked, each with what it was asked", async () => {
