@@ -83,11 +83,12 @@ describe("POST /v1/agents", () => {
   });
 
   test("null equals an omitted field, where the field has a default", async () => {
-    const none = { model: null, slug: null, description: null, tools: null, metadata: null };
+    const own = { slug: null, description: null, metadata: null, expose: null };
+    const none = { ...own, model: null, tools: null };
     const whole = await createAgent(app, {
       ...{ ...none, policy: null, budgets: null, model_params: null, output_schema: null },
     });
-    expect(whole).toMatchObject({ description: null, metadata: {} });
+    expect(whole).toMatchObject({ description: null, metadata: {}, expose: false });
     expect(whole.version).toMatchObject({ model: "svc", tools: [], ...DEFAULTS });
     const nulls = (fields: object) =>
       Object.fromEntries(Object.keys(fields).map((name) => [name, null]));

@@ -208,6 +208,19 @@ test("a start is refused with the place of what is wrong", async () => {
   expect(await refused({ checks: [{ output_pattern: "(?=x)" }] }, 400)).toMatchObject({
     ...{ code: "invalid_request", param: "checks.0.output_pattern" },
   });
+  // 64 KiB of JSON, counted in bytes.
+  const called = { tool: "look_up", arguments: { to: "é".repeat(32_000) } };
+  const filled = called.arguments.to.padEnd(
+    32_000 + 65_536 - Buffer.byteLength(JSON.stringify([{ called }])),
+    "x",
+  );
+  const longest = {
+    runs: [unknown],
+    checks: [{ called: { ...called, arguments: { to: filled } } }],
+  };
+  expect((await refused(longest, 404)).param).toBe("runs.0");
+  const longer = [{ called: { ...called, arguments: { to: `${filled}x` } } }];
+  expect((await refused({ checks: longer }, 400)).param).toBe("checks");
   for (const body of [{ last: 0 }, { last: 501 }, { runs: [] }, { checks: [{ end: "queued" }] }]) {
     await refused(body, 400);
   }

@@ -7,6 +7,7 @@ import { answerText, type ScriptedUpstream, startUpstream, USAGE } from "../../s
 import { ended, follow, readPending } from "./approvals-front.ts";
 import { type HookFront, startHook } from "./hook-front.ts";
 import type { Json } from "./runs-front.ts";
+import { readJson } from "./service.ts";
 import { register } from "./tools-bodies.ts";
 
 let model: ScriptedUpstream;
@@ -56,6 +57,13 @@ test("agents.endpoints.triggers.p4 the body reaches the model inside the run's o
     [2, "user", false],
     [3, "assistant", false],
   ]);
+  // A rerun that asks something else is about the same body.
+  const asked = { input: { message: "Look once more." } };
+  const again = await readJson(await front.post(`/v1/runs/${run_id}/rerun`, asked), 202);
+  expect(await ended(front, again.id)).toMatchObject({
+    ...{ input: { ...asked.input, hook: JSON.parse(body) }, external_content: true },
+  });
+  expect(messagesOf(1)[1]!.content).toContain("ticket");
 });
 
 test("agents.does.risk.write later runs on its thread read it, too, and ask for approval as well", async () => {
