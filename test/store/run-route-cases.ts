@@ -87,11 +87,13 @@ const routeCases: Case[] = [
     method: "runs.loadHistory",
     title: "returns what a run found in its thread, numbered from 1, with an earlier summary",
     async setup(stores) {
-      await start(stores, "r-1");
-      await claimRuns(stores, 1);
+      for (const id of ["r-1", "r-4"]) await start(stores, id);
+      await claimRuns(stores, 2);
       const messages = ["m-2", "m-3"].map((id) => makeMessage(id));
       const summary = { through_seq: 2, content: "So far." };
       await stores.runs.note(makeRecord("r-1", { messages, summary }));
+      const own = { through_seq: 1, content: "The question itself." };
+      await stores.runs.note(makeRecord("r-4", { summary: own }));
       await end(stores, "r-1");
       const thread_id = "thread of r-1";
       await start(stores, "r-2", { external_content: true }, { thread_id });
@@ -105,8 +107,10 @@ const routeCases: Case[] = [
         ...{ summary: "So far.", external: true },
       });
       // A summary that covers the run itself says too much.
-      const first = { id: "r-1", thread_id: "thread of r-1" };
-      expect(await runs.loadHistory(first)).toBeUndefined();
+      for (const id of ["r-1", "r-4"]) {
+        const first = { id, thread_id: `thread of ${id}` };
+        expect(await runs.loadHistory(first)).toBeUndefined();
+      }
       const copied = { id: "r-3", thread_id: "thread of r-3" };
       expect(await runs.loadHistory(copied)).toMatchObject({ messages: [], summary: "Before." });
     },

@@ -1,6 +1,7 @@
 // A cancel of a run that changes status at the same time.
 import { afterEach, expect, test } from "bun:test";
 import { cancelRun } from "../../../src/agents/runs/deps.ts";
+import type { RunStore } from "../../../src/agents/runs/store/index.ts";
 import { approvalsOf } from "./decisions.ts";
 import { verifyLog } from "./log.ts";
 import { createProcesses } from "./processes.ts";
@@ -23,4 +24,19 @@ test("agents.states.waiting_approval_cancel cancels a run, last seen queued, tog
   const statuses = new Set((await approvalsOf(trial, id)).map(({ status }) => status));
   expect([...statuses]).toEqual(["closed"]);
   await verifyLog(trial, id);
+});
+
+test("agents.states.running_cancel a run that is found cancelled before a call is sent ends, though no signal comes", async () => {
+  const receiver = createReceiver();
+  const payer = pin([makeSender("write", receiver, { risk: "write" })], {
+    unattended_writes: true,
+  });
+  const wrap = (store: RunStore): RunStore => ({
+    ...store,
+    intend: async () => ({ kind: "cancelled" }),
+  });
+  const trial = await open(script(call(["write", { n: 1 }])), { ...payer, wrap });
+  const id = await trial.run();
+  expect(await trial.ended(id)).toMatchObject({ status: "cancelled" });
+  expect(receiver.arrivals).toEqual([]);
 });

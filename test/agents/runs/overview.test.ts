@@ -47,3 +47,18 @@ test("at most 50 ranges of 2,000 runs are counted, and then the count says that 
   expect(await count(50)).toEqual({ counts: { failed: 50 }, isPartial: false });
   expect(await count(51)).toEqual({ counts: { failed: 50 }, isPartial: true });
 });
+
+test("runs of the earliest moment are also looked for behind a range that ends with one", async () => {
+  const overview = createRunOverview({
+    countActive: async () => [],
+    findRangeEnd: async (_: unknown, { before }: { before: string | null }) =>
+      before === null ? { id: "r-2", created_at: 9 } : undefined,
+    listEnded: async (_: unknown, { before }: { before: string | null }) => [
+      { id: before === null ? "r-2" : "r-1" },
+    ],
+    countEnded: async () => [{ status: "failed", runs: 1 }],
+  } as never);
+  const search = { since: 9, stage: "ended", status: null, before: null, limit: 5 } as never;
+  expect((await overview.list(search)).map(({ id }) => id)).toEqual(["r-2", "r-1"]);
+  expect(await overview.count(search)).toEqual({ counts: { failed: 2 }, isPartial: false });
+});

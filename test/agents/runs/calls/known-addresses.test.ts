@@ -1,6 +1,9 @@
 // Known addresses of a thread: the user's input and external content.
 import { expect, test } from "bun:test";
-import { recallAddresses } from "../../../../src/agents/runs/calls/known-addresses.ts";
+import {
+  recallAddresses,
+  rememberResult,
+} from "../../../../src/agents/runs/calls/known-addresses.ts";
 import { listAsks } from "../../../../src/agents/runs/run.ts";
 import type { StoredRunLog } from "../../../../src/agents/runs/state.ts";
 import type { Message } from "../../../../src/agents/threads/thread.ts";
@@ -72,4 +75,31 @@ test("an output that an earlier run read again brings no address: a tool may hav
   expect([await known.has(made), await known.has(found)]).toEqual([false, true]);
   // The model writes notes itself.
   expect(await known.has("https://note.example.com/a")).toBe(false);
+});
+
+/** Tells whether the run may open an address of the text, which is the result of its call. */
+function remember(result: { name: string; outcome?: string; external?: boolean }, read = "") {
+  const url = "https://made.example.com/?told=secret";
+  const knownAddresses = recall({ message: "Hello" }, true);
+  const named = (name: string) => [`c-${name}`, { name }] as const;
+  const state = {
+    ...{ knownAddresses, results: new Map(["repeat", "web_search"].map(named)) },
+    version: { tool_revisions: [{ name: "repeat", kind: "http" }] },
+    openCalls: [{ call: { tool_call_id: "c-1", arguments: { tool_call_id: `c-${read}` } } }],
+  };
+  const rest = { tool_call_id: "c-1", outcome: "ok", external: false, content: `No host: ${url}` };
+  rememberResult(state as never, { ...rest, ...result } as never);
+  return knownAddresses.has(url);
+}
+
+test("a result of an own tool brings addresses, and an error does not: it may repeat the model's", async () => {
+  expect(await remember({ name: "repeat" })).toBe(true);
+  expect(await remember({ name: "repeat", outcome: "error" })).toBe(false);
+  expect(await remember({ name: "repeat", outcome: "error", external: true })).toBe(true);
+});
+
+test("an output that is read again brings only addresses of a tool that repeats nothing", async () => {
+  const name = "read_output";
+  expect(await remember({ name, external: true }, "web_search")).toBe(true);
+  expect(await remember({ name, external: true }, "repeat")).toBe(false);
 });
