@@ -3,7 +3,12 @@ import { expect, test } from "bun:test";
 import type { Caller } from "../../src/access/index.ts";
 import type { RunRequest } from "../../src/agents/index.ts";
 import { apiError, type ErrorCode } from "../../src/platform/errors.ts";
-import { createFireRun, type FireRunOptions } from "../../src/triggers/fire-run.ts";
+import type { FireRow } from "../../src/triggers/fire.ts";
+import {
+  createFireRun,
+  type FireCounts,
+  type FireRunOptions,
+} from "../../src/triggers/fire-run.ts";
 import type { DueInstant, Fired, FireInput } from "../../src/triggers/store/fire.ts";
 import type { FoundTrigger } from "../../src/triggers/trigger.ts";
 import { createManualClock } from "../support/clock.ts";
@@ -20,7 +25,8 @@ const instant: DueInstant = {
   seen: { cron: "* * * * *", time_zone: "UTC" },
 };
 
-interface TrialOptions extends Partial<Pick<FireRunOptions, "findCaller" | "prepareRun">> {
+interface TrialOptions
+  extends Partial<Pick<FireRunOptions, "findCaller" | "prepareRun" | "fires">> {
   /** The store's results in turn; after the last, the trigger has changed. */
   answers?: readonly Fired[];
   /** The trigger at the next read. */
@@ -85,6 +91,18 @@ test.each([
   const { message } = apiError(code);
   const prepared = { ok: false, outcome, error: { code, message }, pause: null };
   expect(firings[0]!.prepared).toMatchObject(prepared);
+});
+
+test("a fire is counted by its outcome where it is written, and not where it is known", async () => {
+  const fires = { started: 0 } as FireCounts;
+  const fire = { outcome: "started" } as FireRow;
+  const answers: Fired[] = [
+    { kind: "fired", fire, retry_after: null },
+    { kind: "known", fire },
+  ];
+  const trial = openTrial({ answers, fires });
+  for (const _ of answers) await trial.fire({ trigger, source: "webhook", webhook_id: "one" });
+  expect(fires).toEqual({ started: 1 } as FireCounts);
 });
 
 test("a missed instant is recorded without the checks of a fire", async () => {

@@ -260,6 +260,20 @@ test("a claim that ends during a pause is released unsent, and sent after a resu
   await verifyDelivered([trial], events);
 });
 
+test("a pause gives back what was claimed ahead, while attempts under way go on", async () => {
+  const trial = await open((sent, nth) => (nth === 1 ? reply() : hang(trial.clock, sent)));
+  await trial.listen();
+  await trial.happen();
+  await trial.settle();
+  await trial.happen(4);
+  await trial.settle();
+  const countHeld = async () => (await trial.deliveries()).filter(({ epoch }) => epoch > 0).length;
+  expect([await countHeld(), trial.worker.stats().sending]).toEqual([4, 2]);
+  await trial.worker.pause();
+  await trial.settle();
+  expect([await countHeld(), trial.worker.stats().sending]).toEqual([2, 2]);
+});
+
 test("a group of results that fails is halved, and later groups double again up to 256", async () => {
   const clock = createManualClock();
   const sizes: number[] = [];

@@ -108,4 +108,9 @@ test("an endpoint counts as failing from a slow success until a quick one", asyn
   expect(await deliver(1_000)).toBe("healthy");
   expect(await deliver(1_001)).toBe("failing");
   expect(await deliver(1_000)).toBe("healthy");
+  health.begin();
+  await clock.advance(1_000);
+  expect(health.isStalled()).toBe(false);
+  await clock.advance(1);
+  expect(health.isStalled()).toBe(true);
 });
