@@ -4,6 +4,7 @@ import type { EvaluationProgress } from "../../../src/agents/evaluations/store.t
 import { EvaluationWorker } from "../../../src/agents/evaluations/worker.ts";
 import type { RunRequest } from "../../../src/agents/runs/start.ts";
 import type { PreparedRun } from "../../../src/agents/runs/store/start.ts";
+import { apiError, type ErrorCode } from "../../../src/platform/errors.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createManualClock } from "../../support/clock.ts";
 
@@ -44,6 +45,7 @@ function openEvaluation(count: number) {
   }));
   const assessed: number[] = [];
   const started: string[] = [];
+  const refusals: ErrorCode[] = [];
   const state = { listing: Promise.resolve(["e-1"]), lists: 0 };
   const evaluations = {
     listRunning() {
@@ -69,9 +71,11 @@ function openEvaluation(count: number) {
   };
   const deps = {
     ...{ clock, evaluations, runs, log: {}, access: { findCaller: async () => ({}) } },
-    prepareRun: async (_caller: unknown, _agent: string, { rerun }: RunRequest) => ({
-      run: { id: `again-${rerun!.rerun_of}` },
-    }),
+    async prepareRun(_caller: unknown, _agent: string, { rerun }: RunRequest) {
+      const refusal = refusals.shift();
+      if (refusal) throw apiError(refusal);
+      return { run: { id: `again-${rerun!.rerun_of}` } };
+    },
     database: {
       listen(channel: string, run: (id: string | null) => void) {
         listeners.set(channel, run);
@@ -87,7 +91,7 @@ function openEvaluation(count: number) {
     one.is_ended = true;
     listeners.get("run.ended")!(`succeeded ${one.rerun_id}`);
   };
-  return { clock, worker, state, started, assessed, end, tell: listeners };
+  return { clock, worker, state, started, assessed, refusals, end, tell: listeners };
 }
 
 test("an evaluation has eight reruns under way, and starts the next as soon as one has ended", async () => {
@@ -113,5 +117,19 @@ test("an evaluation that is stored while they are listed is found by another lis
   listed.resolve([]);
   await clock.advance(0);
   expect([state.lists, started]).toEqual([2, ["again-r-0"]]);
+  await worker.stop();
+});
+
+test.each([
+  ...(["active_runs_limit", "admission_busy", "no_model_available"] as const),
+  "service_unavailable",
+] as const)("a rerun that is refused with %s is started later", async (code) => {
+  const { clock, worker, started, assessed, refusals } = openEvaluation(1);
+  refusals.push(code);
+  worker.start();
+  await clock.advance(0);
+  expect([started, assessed]).toEqual([[], []]);
+  await clock.advance(5_000);
+  expect(started).toEqual(["again-r-0"]);
   await worker.stop();
 });

@@ -111,7 +111,10 @@ test("an Idempotency-Key makes it safe to send again", async () => {
   );
   expect(new Set(ids).size).toBe(1);
   const other = await askRerun(first.id, { tools: "live" }, { headers });
-  expect(await readJson(other, 409)).toMatchObject({ error: { code: "idempotency_conflict" } });
+  const second = await runOnce("!say Twice.");
+  for (const reply of [other, await askRerun(second.id, {}, { headers })]) {
+    expect(await readJson(reply, 409)).toMatchObject({ error: { code: "idempotency_conflict" } });
+  }
 });
 
 test("a run that has not ended, a missing version and a round that was not are refused", async () => {

@@ -114,12 +114,14 @@ describe("limits.free_disk_bytes", () => {
   };
 
   test("agents.errors.p3 while the disk is nearly full every creation answers 503 with Retry-After, and nothing is stored", async () => {
-    const { webhook_id } = await openFull();
+    const { run, webhook_id } = await openFull();
+    await readJson(await front.post(`/v1/runs/${run.id}/cancel`, undefined));
     const { id } = front.agent;
     const refused = [
       await makeAgent(),
       await front.post(`/v1/agents/${id}/versions`, {}),
       await front.askStart(),
+      await front.post(`/v1/agents/${id}/evaluations`, {}),
       await front.post("/v1/tools", { name: "send", ...TOOL }),
       await front.post("/v1/tools/known/revisions", TOOL),
       await front.post("/v1/tools/connections", { name: "L", kind: "bearer", secret: "sk_long_1" }),
