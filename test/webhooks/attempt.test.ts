@@ -1,6 +1,6 @@
 // Tests which claimed deliveries are sent: only those that are still to be sent, and of this claim.
 import { expect, test } from "bun:test";
-import { Sender } from "../../src/webhooks/attempt.ts";
+import { Sender, writeSignedHead } from "../../src/webhooks/attempt.ts";
 import type { AttemptInput, ClaimedDelivery } from "../../src/webhooks/store/claim.ts";
 import { ACCOUNT, openFixture, REQUEST } from "./fixture.ts";
 
@@ -37,4 +37,9 @@ test("a delivery is sent while it is pending, claimed, and of an enabled endpoin
   }
   expect(await send(undefined)).toEqual(["released", false, 0]);
   expect(await send({ ...input, event_data: null })).toEqual(["expired", false, 0]);
+});
+
+test("agents.authentication.webhook_timestamp an attempt is dated by the second in which it begins", () => {
+  const head = { "webhook-id": "e-1", "webhook-timestamp": "1" };
+  expect(writeSignedHead("e-1", 1_999)).toMatchObject(head);
 });
