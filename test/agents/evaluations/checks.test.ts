@@ -93,6 +93,11 @@ test("a run without a text or with an unknown cost passes no check of them", asy
   ]);
 });
 
+test("what does not hold is told in 300 characters", async () => {
+  const [fault] = await assess({ output_pattern: `^${"x".repeat(400)}` });
+  expect(fault).toBe(`${`Its text does not match ^${"x".repeat(400)}`.slice(0, 300)}…`);
+});
+
 test("all fields of a check must hold, and each failure names its check", async () => {
   const checks: Check[] = [{ end: "succeeded" }, { end: "failed", max_rounds: 1 }];
   const run = makeRun("r-1", RUN);

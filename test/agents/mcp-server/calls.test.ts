@@ -74,6 +74,15 @@ describe("a call without tasks", () => {
     expect(progress[0]).toMatchObject(["notifications/progress", { progressToken: "p" }]);
   });
 
+  test("is answered with the id of its request", async () => {
+    const params = call("free", { message: "Hello" });
+    const headers = { "x-request-id": "mine" };
+    const body = { jsonrpc: "2.0", id: 7, method: "tools/call", params };
+    const reply = await front.post("/mcp", body, { headers });
+    expect(reply.headers.get("x-request-id")).toBe("mine");
+    expect(await reply.text()).toContain("You said: Hello");
+  });
+
   test("continues the thread of an earlier one", async () => {
     const first = (await front.sendOld("tools/call", call("free", { message: "One" }))).result;
     const { thread_id } = first.structuredContent;
@@ -222,7 +231,9 @@ describe("a task", () => {
     const rest = await front.sendOld("tasks/list", { cursor });
     expect(idsOf(rest)).toEqual(own.slice(50));
     expect(rest.result.nextCursor).toBeUndefined();
-    expect((await front.sendOld("tasks/list", { cursor: "x" })).error.code).toBe(-32_602);
+    for (const wrong of ["x", "1".repeat(16)]) {
+      expect((await front.sendOld("tasks/list", { cursor: wrong })).error.code).toBe(-32_602);
+    }
     expect((await front.send("tasks/list", {}, TASKS)).error.code).toBe(-32_601);
   });
 });

@@ -136,7 +136,8 @@ describe("GET /v1/webhooks/{id}/deliveries", () => {
     expect(await listDeliveries(front, id, "?limit=200")).toHaveLength(3);
     const { next_before } = await readJson(await front.get(`${path}?limit=1`));
     const other = await createWebhook(front);
-    for (const elsewhere of [`${path}?status=pending&`, `${PATH}/${other.id}/deliveries?`]) {
+    const filtered = ["status=pending", "type=run.completed"].map((one) => `${path}?${one}&`);
+    for (const elsewhere of [...filtered, `${PATH}/${other.id}/deliveries?`]) {
       const reply = await front.get(`${elsewhere}before=${next_before}`);
       await expectRefusal(reply, 400, undefined, "before");
     }

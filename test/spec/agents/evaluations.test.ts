@@ -293,6 +293,8 @@ test("the evaluations of an agent are listed in pages, to its account alone", as
   expect(first.data[0].results).toBeUndefined();
   const rest = await readJson(await app.get(`${path}?limit=2&before=${first.next_before}`));
   expect([rest.data[0].id, rest.data.length, rest.next_before]).toEqual([started[2], 1, null]);
+  const foreign = `/v1/agents/${agent.id}/evaluations?before=${first.next_before}`;
+  expect((await readJson(await app.get(foreign), 400)).error.param).toBe("before");
   expect((await app.get(path, { key: "svc_sk_test-other" })).status).toBe(404);
 });
 

@@ -19,7 +19,9 @@ interface Stream {
 }
 
 async function follow(front: RunsFront, run: Json, key?: string): Promise<Stream> {
-  const response = await front.get(`/v1/runs/${run.id}/events`, key ? { key } : {});
+  const headers = { "x-request-id": "mine" };
+  const response = await front.get(`/v1/runs/${run.id}/events`, { headers, ...(key && { key }) });
+  expect(response.headers.get("x-request-id")).toBe("mine");
   expect([response.status, response.headers.get("content-type")]).toEqual([
     200,
     "text/event-stream; charset=utf-8",

@@ -140,7 +140,9 @@ test("8 images and 100,000 characters in 32 parts are accepted", () => {
   expect(read(Array(8).fill(image(DATA))).images).toHaveLength(8);
   for (const sign of ["ä", "😀"]) {
     const halves = [text(sign.repeat(50_000)), text(sign.repeat(49_999))];
-    expect([...read(halves).message]).toHaveLength(100_000);
+    for (const parts of [halves, [text(sign.repeat(100_000))]]) {
+      expect([...read(parts).message]).toHaveLength(100_000);
+    }
   }
 });
 
