@@ -1,7 +1,7 @@
 // Runs that are asked about images: fetched once, stored, shown again to later runs of the thread.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { AgentsDeps } from "../../../src/agents/deps.ts";
-import { loadImages } from "../../../src/agents/runs/images.ts";
+import { loadImages, readData } from "../../../src/agents/runs/images.ts";
 import { rebuildRound } from "../../../src/agents/runs/round-messages.ts";
 import type { RunRow } from "../../../src/agents/runs/run.ts";
 import type { GuardedFailure, GuardedOutcome } from "../../../src/net/index.ts";
@@ -247,4 +247,9 @@ test("the eight newest images of earlier runs are loaded, and no older one", asy
   const images = await loadImages(store, row, messages);
   const newest = messages.slice(2).map(({ run_id }) => `data of ${run_id}`);
   expect([...images.values()].toReversed()).toEqual(newest);
+});
+
+test("an image in base64 that breaks off is none", () => {
+  const whole = "data:image/png;base64,iVBORw0KGgo=";
+  expect([readData(whole), readData(whole.slice(0, -1))]).toEqual([whole, null]);
 });

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
 import { noteStore } from "../../../src/agents/notes/store.ts";
+import { RecordedRun } from "../../../src/agents/runs/recorded-run.ts";
 import type { RunRow } from "../../../src/agents/runs/run.ts";
 import type { RunStore } from "../../../src/agents/runs/store/index.ts";
 import type { Risk } from "../../../src/agents/tools/contract.ts";
@@ -271,4 +272,17 @@ describe("with live tools", () => {
     });
     expect(trial.asks).toEqual([]);
   });
+});
+
+test("a call that ended with its run before it was done is not in the record", () => {
+  const call = { tool_call_id: "c-1", name: "look", arguments: {} };
+  const take = (outcome: string) => {
+    const steps = [
+      { kind: "tool_call", round: 1, data: call },
+      { kind: "tool_result", round: 1, data: { ...call, outcome } },
+    ];
+    const row = { rerun_of: "r-1", rerun_tools: "recorded", rerun_from_round: null } as const;
+    return new RecordedRun(row, steps as never, async () => undefined).take(call as never);
+  };
+  expect([take("ok")?.outcome, take("cancelled")]).toEqual(["ok", undefined]);
 });
