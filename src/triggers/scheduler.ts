@@ -92,7 +92,7 @@ export class Scheduler implements Service {
     this.#failuresInARow = 0;
     for (;;) {
       if (!this.#isOpen()) return { inMs: CHECK_EVERY_MS };
-      if (this.#failuresInARow >= FAILURES_IN_A_ROW_MAX) return { inMs: RETRY_MS };
+      if (this.#isTroubled) return { inMs: RETRY_MS };
       await this.#clockAdjustment.apply();
       const now = clock.now();
       if (await this.#fireRound(now)) continue;
@@ -110,13 +110,17 @@ export class Scheduler implements Service {
     return agents.open && agents.triggers;
   }
 
+  get #isTroubled(): boolean {
+    return this.#failuresInARow >= FAILURES_IN_A_ROW_MAX;
+  }
+
   /** Gives each account a turn; false when nothing is due but what backs off. */
   async #fireRound(now: number): Promise<boolean> {
     const accounts = await this.#triggers.listDueAccounts(now);
     let fired = 0;
     for (let at = 0; at < accounts.length; at += FIRES_AT_ONCE) {
       if (!this.#isOpen() || !this.#clockAdjustment.checkClock()) return true;
-      if (this.#failuresInARow >= FAILURES_IN_A_ROW_MAX) return true;
+      if (this.#isTroubled) return true;
       fired += await this.#fireBatch(accounts.slice(at, at + FIRES_AT_ONCE));
     }
     return fired > 0;
