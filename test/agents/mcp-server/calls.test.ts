@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { APPROVER, add, decide, ended, follow } from "../../spec/agents/approvals-front.ts";
 import type { Json } from "../../spec/agents/runs-front.ts";
+import { KEY } from "../../support/app.ts";
 import {
   beginWait,
   type McpFront,
@@ -101,6 +102,12 @@ describe("a call without tasks", () => {
     expect(textOf(result)).toContain(url);
     const listed = (await front.sendOld("tools/call", call("list_approvals", {}))).result;
     expect(listed.structuredContent.approvals).toMatchObject([{ approval_id, run_id, url }]);
+    const other = { key: `${KEY}-other` };
+    const theirs = (await front.sendOld("tools/call", call("list_approvals", {}), other)).result;
+    expect(theirs.structuredContent.approvals).toEqual([]);
+    const next = (await front.sendOld("tools/call", call("asking", { message }))).result;
+    expect(next.structuredContent.approvals).toHaveLength(1);
+    expect(next.structuredContent.approvals[0].approval_id).not.toBe(approval_id);
     const waiting = front.sendOld("tools/call", call("get_run", { run_id, wait_seconds: 50 }));
     expect((await decide(front, approval_id, "approve")).status).toBe(200);
     expect((await waiting).result.structuredContent).toMatchObject({
