@@ -1,8 +1,10 @@
 // Tests a file to which lines are appended in the background, and its failures.
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { yieldToEventLoop } from "../../src/platform/clock.ts";
 import { createLineFile, readLines } from "../../src/platform/line-file.ts";
 import { createManualClock } from "../support/clock.ts";
 
@@ -72,6 +74,38 @@ test("a line that just fits is written", async () => {
   lines.append(() => "one");
   await lines.close();
   expect([read(), ended]).toEqual(["head\none\n", []]);
+});
+
+/** Lets the next write fail in the middle, as a full disk does. */
+async function failNextWrite() {
+  const handle = await open(join(directory, "other"), "w");
+  const { writeFile } = handle;
+  const spy = spyOn(Object.getPrototypeOf(handle), "writeFile");
+  await handle.close();
+  spy.mockImplementationOnce(async function (this: FileHandle, text: string) {
+    await writeFile.call(this, text.slice(0, 2));
+    throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+  });
+  return spy;
+}
+
+test("half a line on a full disk is cut off, and reported", async () => {
+  const lines = await create();
+  lines.append(() => "one");
+  await yieldToEventLoop();
+  await yieldToEventLoop();
+  const spy = await failNextWrite();
+  lines.append(() => "two");
+  await lines.close();
+  spy.mockRestore();
+  expect([read(), ended]).toEqual(["head\none\n", ["ENOSPC"]]);
+});
+
+test("a file whose first line does not fit on the disk is removed", async () => {
+  const spy = await failNextWrite();
+  await expect(create()).rejects.toMatchObject({ code: "ENOSPC" });
+  spy.mockRestore();
+  expect(existsSync(file)).toBe(false);
 });
 
 test("as many lines may wait as a disk that is fast enough can cause", async () => {
