@@ -25,8 +25,9 @@ describe("every page", () => {
       const reply = await get(path);
       const { status, headers } = reply;
       expect([status, headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
-      expect(headers.get("content-security-policy")).toStartWith(
-        "default-src 'none'; style-src 'self';",
+      expect(headers.get("content-security-policy")).toBe(
+        "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; " +
+          "frame-ancestors 'none'",
       );
       expect(headers.get("x-content-type-options")).toBe("nosniff");
       expect(headers.get("x-request-id")).not.toBeNull();

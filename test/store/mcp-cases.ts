@@ -429,6 +429,21 @@ const judgementCases: Case[] = [
       expect(await standingOf(stores, "far_a")).toMatchObject({ risk: "read", is_changed: false });
     },
   },
+  {
+    method: "tools.setRisk",
+    title: "refuses a revision after the thousandth",
+    async setup(stores) {
+      await create(stores, "far", read(define("far_a")));
+      await stores.numbered.number("a-1", "far_a", 999);
+      await stores.tools.accept("a-1", "far_a", 999);
+    },
+    act: (stores) => lower(stores, "far_a"),
+    async check(answer, { tools }) {
+      expect(answer).toMatchObject({ revision: 1_000 });
+      const raise = { account_id: "a-1", name: "far_a", risk: "write" as const, now: NOW };
+      expect(await codeOf(tools.setRisk(raise, 1e9))).toBe("tool_limit_reached");
+    },
+  },
 ];
 
 export const mcpCases: readonly Case[] = [

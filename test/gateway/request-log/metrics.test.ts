@@ -106,6 +106,12 @@ test("a broken stream has a first token, and no token rate", async () => {
   expect(samples.some((line) => line.includes("output_token"))).toBe(false);
 });
 
+test("the time between two tokens needs two of them", async () => {
+  const hasInterval = async (completion_tokens: number) =>
+    (await show({ completion_tokens })).some((line) => line.includes("output_token"));
+  expect([await hasInterval(1), await hasInterval(2)]).toEqual([false, true]);
+});
+
 test("the page shows requests by model and route, and nothing about callers", async () => {
   const app = await startApp({ hasOpenMetrics: true });
   apps.push(app);
