@@ -65,8 +65,8 @@ function sortEntries(entries: readonly JsonFields[], count: number): JsonFields[
     if (!Number.isSafeInteger(index)) return null;
     sorted[index as number] = entry;
   }
-  const isWhole = sorted.length === count && !sorted.includes(undefined);
-  return isWhole ? (sorted as JsonFields[]) : null;
+  // An index that is too high leaves a lower one out.
+  return sorted.includes(undefined) ? null : (sorted as JsonFields[]);
 }
 
 function readVector(raw: unknown): Float32Array | string {
