@@ -1,5 +1,5 @@
 // Operations on another machine: the server's address, its token, and requests to its API.
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
@@ -168,7 +168,6 @@ export function keepToken({ url, token }: RemoteServer): string {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const aside = `${file}.${process.pid}`;
   writeFileSync(aside, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600, flush: true });
-  chmodSync(aside, 0o600);
   renameSync(aside, file);
   return file;
 }
