@@ -85,19 +85,6 @@ export function drawRow(row: OutputRow): string {
   return fields.map(([name, value]) => `${name}: ${writeCell(value)}\n`).join("");
 }
 
-/** Writes rows as RFC 4180; spreadsheets would take some beginnings of a text for a formula. */
-export function writeCsv(rows: readonly OutputRow[], columns: readonly string[]): string {
-  const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))];
-  return lines.map((line) => `${line.map(writeCsvCell).join(",")}\r\n`).join("");
-}
-
-function writeCsvCell(value: unknown): string {
-  if (value === null || value === undefined) return "";
-  const text = String(value);
-  const plain = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
-}
-
 /** Escapes what could control the terminal or look like another row. */
 function writeCell(value: unknown): string {
   if (value === null || value === undefined) return "-";

@@ -1,6 +1,7 @@
 // `wadi usage`: sums of requests, tokens and cost, and counts of runs.
 import { runCountOperations, USAGE_FIELDS, USAGE_SUMS, upkeepOperations } from "../admin/index.ts";
 import { readDay } from "../platform/calendar.ts";
+import { writeCsv } from "../platform/csv.ts";
 import {
   type Command,
   type CommandInput,
@@ -10,7 +11,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { call } from "./operations.ts";
-import { layOutTable, type Output, type OutputRow, writeCsv } from "./output.ts";
+import { layOutTable, type Output, type OutputRow } from "./output.ts";
 
 /** Columns of the table; CSV and JSON have all of them. */
 const SUMS = [
@@ -80,7 +81,9 @@ function printReport(
   const { group_by, rows, totals } = report;
   const fields = listFields(group_by);
   if (isCsv) {
-    output.print(report, writeCsv(rows, [...fields, ...sums]));
+    const columns = [...fields, ...sums];
+    const cells = rows.map((row) => columns.map((column) => row[column]));
+    output.print(report, writeCsv([columns, ...cells]));
     return 0;
   }
   const heads = fields.filter((name) => !HIDDEN.includes(name));

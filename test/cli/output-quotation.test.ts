@@ -1,6 +1,6 @@
 // Tests that untrusted text on a terminal controls nothing and hides nothing.
 import { expect, test } from "bun:test";
-import { drawJson, escapeControls, quote, quoteWhole, writeCsv } from "../../src/cli/output.ts";
+import { drawJson, escapeControls, quote, quoteWhole } from "../../src/cli/output.ts";
 
 /** Terminal control characters, bidirectional marks and invisible characters. */
 const HIDDEN = [
@@ -41,15 +41,6 @@ test("JSON for people parses to the same value, and hides nothing", () => {
   expect(isHarmless(drawn)).toBe(true);
   expect(drawJson({ a: [1] })).toBe('{\n  "a": [\n    1\n  ]\n}\n');
   expect(drawJson("text")).toBe('"text"\n');
-});
-
-test("a spreadsheet takes no text of CSV for a formula, and no number for a text", () => {
-  const write = (value: unknown) => writeCsv([{ value }], ["value"]).split("value\r\n")[1];
-  for (const begin of ["=", "+", "-", "@", "\t"]) expect(write(`${begin}1`)).toBe(`'${begin}1\r\n`);
-  expect(write("\r1")).toBe(`"'\r1"\r\n`);
-  expect([write(-1), write("1-1"), write(null)]).toEqual(["-1\r\n", "1-1\r\n", "\r\n"]);
-  const quoted = ['a"b', "a,b", "a\rb", "a\nb"].map(write);
-  expect(quoted).toEqual(['"a""b"', '"a,b"', '"a\rb"', '"a\nb"'].map((cell) => `${cell}\r\n`));
 });
 
 test("controls of a terminal and of the direction of its text are escaped, and no others", () => {
