@@ -201,6 +201,7 @@ function walkApprovals() {
     await page.getByLabel("Name").fill("Layla");
     await page.keyboard.press("Enter");
     const url = (await page.getByLabel("Link", { exact: true }).textContent())!;
+    await page.getByText("It opens on this machine only").waitFor();
     await button("Copy").click();
     await page.waitForFunction(`navigator.clipboard.readText().then((t) => t === "${url}")`);
 

@@ -31,8 +31,8 @@ function walkConsole() {
     return (await reply.json()) as Record<string, unknown>;
   };
   /** The command knows the port of the settings only, and the server has chosen one. */
-  const makeLink = async () => {
-    const { hash } = new URL((await room.perform(["console"])).stdout.trim());
+  const makeLink = async (...flags: string[]) => {
+    const { hash } = new URL((await room.perform(["console", ...flags])).stdout.trim());
     return `${server.url}/console/${hash}`;
   };
   const findApproval = async (tool: string) => {
@@ -166,5 +166,17 @@ function walkConsole() {
     await page.getByText("Make a link on the server").waitFor();
     // The page may have asked for the unknown approval once more.
     expect(faults.filter((fault) => !fault.includes("404"))).toEqual([]);
+  });
+
+  test("shows an approver the approvals, and no other page", async () => {
+    await room.perform(["operators", "create", "sara", "--approver"]);
+    await page.goto(await makeLink("--as", "sara"));
+    await page.getByRole("heading", { name: "Approvals", level: 1 }).waitFor();
+    const places = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
+    expect(await places.allTextContents()).toEqual(["Approvals"]);
+    faults.length = 0;
+    await page.goto(`${server.url}/console/runs`);
+    await page.getByText("There is no such page").waitFor();
+    expect(faults).toEqual([]);
   });
 }

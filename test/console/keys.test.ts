@@ -178,7 +178,12 @@ function walkKeys() {
     }
     await button("Copy").click();
     await button("Copied").waitFor();
-    await button("Done").click();
+    // A copied secret is gone with its page.
+    await page.getByRole("link", { name: "Home" }).click();
+    await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
+    await page.goBack();
+    await button("Rotate ERP hook two").waitFor();
+    expect(await page.getByLabel("Secret", { exact: true }).count()).toBe(0);
     expect(faults).toEqual([]);
   });
 

@@ -97,6 +97,15 @@ function walkPlayground() {
       .waitFor();
     const states = async () => (await readRows()).map(({ status }) => status);
     await soon(states).toEqual([499, 201]);
+    await page.getByLabel("Message").fill("!tokens 5\n!stall");
+    await button("Send").click();
+    await button("Stop").waitFor();
+    await messages().last().locator(".said").waitFor();
+    // Nobody reads the answer of a page that was left.
+    await page.getByRole("link", { name: "Home" }).click();
+    await soon(states).toEqual([499, 499, 201]);
+    await page.goBack();
+    await page.getByRole("heading", { name: "Playground", level: 1 }).waitFor();
     expect(faults).toEqual([]);
   });
 
