@@ -214,6 +214,8 @@ describe("POST /v1/messages", () => {
   test("an unknown model is answered or counted by the default one, marked as in a chat", async () => {
     const reply = await ask("Hello", { model: "claude-opus" });
     expect([reply.status, reply.headers.get("deprecation")]).toEqual([200, "@1790467200"]);
+    const failed = await ask("!error upstream_error", { model: "claude-opus" });
+    expect([failed.status, failed.headers.get("deprecation")]).toEqual([500, "@1790467200"]);
     const messages = [{ role: "user", content: "Hello" }];
     const asked = { model: "claude-opus", messages };
     const count = await app.post("/v1/messages/count_tokens", asked);

@@ -123,6 +123,11 @@ describe("a response is subject to what a chat is", () => {
     await readResponse(reply);
     const invalid = await front.respond({ input: "Hello", model: "gpt-5", temperature: 9 });
     expect(invalid.headers.get("deprecation")).toBeNull();
+    const { script } = front.upstream;
+    front.upstream.script = () => new Response(null, { status: 500 });
+    const failed = await front.respond({ input: "Hello", model: "gpt-5" });
+    front.upstream.script = script;
+    expect([failed.status, failed.headers.has("deprecation")]).toEqual([502, true]);
   });
 
   test("the rate limit of chats, on whose counter it counts", async () => {
