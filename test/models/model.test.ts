@@ -49,6 +49,7 @@ test.each<[asked: number | null, key: number | null, tokens: number, by: string]
   [null, 1_024, 1_024, "default"],
   [null, 1_023, 1_023, "key"],
   [4_001, 4_000, 4_000, "key"],
+  [4_002, 4_001, 4_000, "model"],
 ])("a request of %p tokens by a key with %p gets %p of the %s", (asked, key, max_tokens, by) => {
   const settings = { ...defaultSettings().models[0]!, max_output_tokens: 4_000 };
   expect(chooseOutputCap(settings, key, asked)).toEqual({ max_tokens, by } as never);

@@ -164,6 +164,35 @@ const serverCases: Case[] = [
 const refreshCases: Case[] = [
   {
     method: "mcp_servers.refresh",
+    title: "takes no tool whose account has used its names, nor a change after the thousandth",
+    async setup(stores) {
+      const names = Array.from({ length: 9 }, (_, n) => `used_${n}`);
+      for (const name of names) {
+        await stores.tools.register(makeRevision(name), HOST, within(100));
+        await stores.tools.disable("a-1", name);
+      }
+      await create(stores, "far", read());
+    },
+    act: async (stores) => {
+      const listed = [define("far_a"), define("far_b")];
+      const limits = within(1);
+      await refresh(stores, "far", read(...listed.slice(0, 1)), { limits });
+      await stores.tools.disable("a-1", "far_a");
+      const full = await refresh(stores, "far", read(...listed), { limits });
+      await stores.numbered.number("a-1", "far_a", 999);
+      await stores.tools.accept("a-1", "far_a", 999);
+      const changed = (title: string) => refresh(stores, "far", read(define("far_a", { title })));
+      return [full, await changed("one"), await changed("two")];
+    },
+    check: (answer) =>
+      expect((answer as McpServerRow[]).map(({ skipped }) => skipped)).toEqual([
+        [{ tool: "FAR_B", problem: "The account has used 10 names." }],
+        [],
+        [{ tool: "FAR_A", problem: "It has changed too often." }],
+      ]),
+  },
+  {
+    method: "mcp_servers.refresh",
     title: "adds a revision for each tool that changed, which waits to be accepted",
     async setup(stores) {
       await create(stores, "far", read(define("far_a"), define("far_b")));

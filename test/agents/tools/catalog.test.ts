@@ -3,9 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { checkArguments } from "../../../src/agents/tools/arguments.ts";
 import { createBuiltins, createCatalog, toModelTool } from "../../../src/agents/tools/catalog.ts";
+import { createPriceOf } from "../../../src/agents/tools/prices.ts";
 import { ToolList, ToolRevision } from "../../../src/agents/tools/revision.ts";
 import { findBuiltinTitle } from "../../../src/agents/tools/titles.ts";
 import { show } from "../../../src/platform/schema.ts";
+import { readSettings } from "../../../src/settings/index.ts";
 import { guard } from "../../net/guard.ts";
 import { inlineCompute } from "../../support/compute.ts";
 
@@ -106,6 +108,14 @@ describe("agents.does.cost.2", () => {
     expect(priceOf("web_search", new Map([["web_search", 10_000]]))).toBe(10_000);
     expect(priceOf("web_search", new Map([["web_search", 0]]))).toBe(0);
     expect(priceOf("calculator", new Map([["calculator", 5]]))).toBe(5);
+  });
+
+  test("calls of an account's own tools cost nothing", () => {
+    const settings = readSettings("[agents.tool_prices]\nread_page = '1'", "wadi.toml", {}, {});
+    const price = createPriceOf(() => settings, catalog);
+    const kinds = ["builtin", "http", "mcp"] as const;
+    const prices = kinds.map((kind) => price({ name: "read_page", kind }));
+    expect(prices).toEqual([1_000_000, 0, 0]);
   });
 });
 
