@@ -119,6 +119,19 @@ describe("a limit of tokens", () => {
     expect(await front.used()).toMatchObject({ requests: 1, tokens: 3 * (PROMPT + 10) });
   });
 
+  test("charges no attempt of deep thinking that was not made, also by an estimate", async () => {
+    await using front = await openBudgetFront();
+    await front.limit({ tokens_day: 1_000 });
+    const message = { role: "assistant", content: "Hi" };
+    const silent = { choices: [{ index: 0, message, finish_reason: "stop" }] };
+    front.upstream.script = (asked) =>
+      asked.path.endsWith("/tokenize") ? answerWhole(asked) : Response.json(silent);
+    expect(await front.outcome(front.ask(10, { think: true }))).toBe("201");
+    const { estimated, tokens } = await front.used();
+    // Six for the question and one for the answer of each.
+    expect([estimated, tokens]).toEqual([1, 3 * (6 + 1)]);
+  });
+
   test("counts with the bundled tokenizer where the server cannot", async () => {
     await using front = await openBudgetFront();
     await front.limit({ tokens_day: 100 });
