@@ -165,6 +165,7 @@ describe("a message", () => {
     const task = makeStateless("tasks/get", { taskId: front.agent.id }, TASKS);
     const headers = { "mcp-method": "tasks/get", "mcp-name": front.asking.id };
     expect(await explain(await post(task, headers))).toEqual([400, -32_020]);
+    expect(await explain(await post(call, { "mcp-method": "tools/call" }))).toEqual([400, -32_020]);
     expect((await front.read("/v1/runs")).data).toEqual([]);
     const encoded = { "mcp-method": "tools/call", "mcp-name": "=?base64?ZnJlZQ==?=" };
     expect((await post(call, encoded)).status).toBe(200);

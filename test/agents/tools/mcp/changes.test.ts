@@ -165,4 +165,19 @@ describe("a tool that its server changes", () => {
     await app.clock.advance(60_000);
     await until(async () => (await listTools(app, server.id))[0]!.revision === 3);
   });
+
+  test("a server that says so in the middle of a call is read again", async () => {
+    using peer = openStatelessPeer({ tools: [ECHO] });
+    const server = await addServer(app, peer.url, { name: "telling" });
+    await setRisk(app, "telling_echo", "read");
+    const agent = await makeAgent(app, ["telling_echo"]);
+    peer.behaviour.tools = [{ ...ECHO, ...OTHER }];
+    peer.behaviour.call = async ({ notify }) => {
+      await notify("notifications/tools/list_changed");
+      return { content: [{ type: "text", text: "hello" }] };
+    };
+    expect((await runOnce(app, agent, "telling_echo")).result).toMatchObject({ outcome: "ok" });
+    await app.clock.advance(60_000);
+    await until(async () => (await listTools(app, server.id))[0]!.revision === 3);
+  });
 });
