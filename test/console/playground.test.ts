@@ -89,6 +89,10 @@ function walkPlayground() {
     await page.getByLabel("Message").fill("!tokens 5\n!stall");
     await button("Send").click();
     await messages().last().locator(".said").waitFor();
+    const count = await messages().count();
+    await page.getByLabel("Message").fill("Meanwhile");
+    await page.keyboard.press("Enter");
+    expect(await messages().count()).toBe(count);
     await button("Stop").click();
     await messages().last().getByText("Stopped").waitFor();
     await messages()

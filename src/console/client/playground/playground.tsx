@@ -239,12 +239,13 @@ function Composer({ draft, isRunning, isReady, onSend, onStop }: ComposerProps) 
           }}
         />
       </label>
+      {/* One element for both would submit the draft at the end of the click that stops. */}
       {isRunning ? (
-        <button class="b" type="button" onClick={onStop}>
+        <button key="stop" class="b" type="button" onClick={onStop}>
           {t("playground.stop")}
         </button>
       ) : (
-        <button class="b go" type="submit" disabled={isEmpty || !isReady}>
+        <button key="send" class="b go" type="submit" disabled={isEmpty || !isReady}>
           {t("playground.send.verb")}
         </button>
       )}
