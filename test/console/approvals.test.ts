@@ -264,6 +264,16 @@ function walkApprovals() {
     const { guest } = await openLink(await makeLink(id, "--for", "Layla"));
     await row("value", guest).waitFor();
     await soon(() => guest.locator(".live").textContent()).toContain("live");
+    // Nobody is told of an end that the server does not know of.
+    const body = { error: { code: "service_unavailable", message: "Try again." } };
+    await guest.route("**/operator/link/session", (asked) =>
+      asked.request().method() === "DELETE"
+        ? asked.fulfill({ status: 503, json: body })
+        : asked.continue(),
+    );
+    await button("Sign out", guest).click();
+    await guest.getByText("Try again.").waitFor();
+    await guest.unroute("**/operator/link/session");
     await button("Sign out", guest).click();
     await guest.getByText("You have signed out.").waitFor();
     expect((await guest.context().cookies()).length).toBe(0);

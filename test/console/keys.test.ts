@@ -110,6 +110,8 @@ function walkKeys() {
   });
 
   test("asks before a secret is lost that was not copied", async () => {
+    const leave = 'dispatchEvent(new Event("beforeunload", { cancelable: true }))';
+    expect(await page.evaluate(leave)).toBe(false);
     await page.getByRole("link", { name: "Home" }).click();
     await dialog().getByText("Leave without the secret of “ERP hook”?").waitFor();
     await button("Go back").click();
@@ -120,6 +122,7 @@ function walkKeys() {
     await button("Copy").click();
     await button("Copied").waitFor();
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(secret);
+    expect(await page.evaluate(leave)).toBe(true);
     await button("Done").click();
     await page.getByLabel("Secret", { exact: true }).waitFor({ state: "detached" });
     expect(faults).toEqual([]);
