@@ -77,7 +77,7 @@ const JIT = { BUN_JSC_useFTLJIT: "0", BUN_JSC_useOMGJIT: "0" };
 /** Freed memory is kept: pages that the system takes back are cleared before their next use. */
 const ALLOCATOR = { MIMALLOC_PURGE_DELAY: "-1" };
 /** Servers use the cores while their tests wait: one more process only adds its own cost. */
-const PROCESSES = navigator.hardwareConcurrency;
+const PROCESSES = navigator.hardwareConcurrency + 1;
 
 interface Count {
   passed: number;

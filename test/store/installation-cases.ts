@@ -20,8 +20,11 @@ export const installationCases: Case[] = [
   {
     method: "installation.adopt",
     title: "gives a restored database an identity of its own, and pauses it",
-    setup: ({ installation }) => installation.noteMove("./elsewhere", NOW),
-    act: restore,
+    // A database whose data has moved is not opened.
+    async act(stores) {
+      await stores.installation.noteMove("./elsewhere", NOW);
+      await restore(stores);
+    },
     async check(_, { installation }) {
       expect(await installation.find()).toEqual({
         ...{ id: COPY, restored_from: ORIGINAL, restored_at: NOW, paused_at: NOW },
