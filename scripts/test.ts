@@ -55,6 +55,17 @@ const SLOWEST = {
 /** Each of the others; a file without a duration would start before all that have one. */
 const OTHER_MS = 500;
 
+/**
+ * Files that one process runs beside the others, in this order: they wait for servers most of
+ * their time, or start PGlite, which costs seconds once a process.
+ */
+const BESIDE = [
+  ...["binary/takeover", "binary/reload", "clients/mcp", "clients/packages", "crash/mcp-far-tasks"],
+  ...["crash/mcp-tasks", "crash/runs", "crash/suspects", "admin/status", "backup/foreign-tables"],
+  ...["backup/hostile-restore", "backup/move", "backup/restore", "store/inspection", "store/open"],
+  ...["store/pglite", "store/usage-migration", "triggers/scheduler-trouble"],
+].map((name) => `test/${name}.test.ts`);
+
 const MEMORY = "/dev/shm";
 const MEMORY_BYTES_MIN = 2 * 1024 ** 3;
 
@@ -198,10 +209,15 @@ const runTests = async (args: string[]): Promise<number> => {
     return conclude([{ count: undefined, code: 1 }]);
   }
   const { WADI_TEST_ENGINES, WADI_TEST_POSTGRES } = process.env;
-  const hasEngines = WADI_TEST_ENGINES && WADI_TEST_POSTGRES;
   // Beside the rest: one computes while the other waits for its server.
-  const all = [runAsked(args).then((one) => [one]), ...(hasEngines ? [runSpecOnPostgres()] : [])];
-  return conclude((await Promise.all(all)).flat());
+  const beside: Promise<Outcome[]>[] = [];
+  if (WADI_TEST_ENGINES && WADI_TEST_POSTGRES) beside.push(runSpecOnPostgres());
+  else if (args.length === 0) {
+    beside.push(run(BESIDE, {}).then((one) => [one]));
+    for (const file of BESIDE) args.push(`--path-ignore-patterns=${file}`);
+  }
+  const all = await Promise.all([runAsked(args), ...beside]);
+  return conclude(all.flat());
 };
 
 /** Prints the last line and returns the exit code: nothing passes unless every test was seen to. */
