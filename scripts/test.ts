@@ -60,8 +60,8 @@ const OTHER_MS = 500;
  * their time, or start PGlite, which costs seconds once a process.
  */
 const BESIDE = [
-  ...["binary/takeover", "binary/reload", "clients/mcp", "clients/packages", "crash/mcp-far-tasks"],
-  ...["crash/mcp-tasks", "crash/runs", "crash/suspects", "admin/status", "backup/foreign-tables"],
+  ...["binary/takeover", "binary/reload", "clients/mcp", "crash/mcp-far-tasks"],
+  ...["crash/mcp-tasks", "crash/suspects", "admin/status", "backup/foreign-tables"],
   ...["backup/hostile-restore", "backup/move", "backup/restore", "store/inspection", "store/open"],
   ...["store/pglite", "store/usage-migration", "triggers/scheduler-trouble"],
 ].map((name) => `test/${name}.test.ts`);
