@@ -188,7 +188,13 @@ const writeReport = (measured: Map<number, Round[]>): Report => {
   };
   const shared: Table = {
     title: "CPU of the servers that they share",
-    columns: ["processes", "PostgreSQL µs/chat", "Valkey µs/chat", "PostgreSQL ms/run", "Valkey"],
+    columns: [
+      "processes",
+      "PostgreSQL µs/chat",
+      "Valkey µs/chat",
+      "PostgreSQL ms/run",
+      "Valkey ms/run",
+    ],
     rows: [...measured].map(([count, all]) => [
       String(count),
       cell(all, (one) => one.postgres_us_per_chat),

@@ -24,6 +24,7 @@ import performance from "./performance.md" with { type: "file" };
 import quickstart from "./quickstart.md" with { type: "file" };
 import requests from "./requests.md" with { type: "file" };
 import responses from "./responses.md" with { type: "file" };
+import scaling from "./scaling.md" with { type: "file" };
 import security from "./security.md" with { type: "file" };
 import services from "./services.md" with { type: "file" };
 import severalMachines from "./several-machines.md" with { type: "file" };
@@ -85,6 +86,7 @@ export function listTopics({ writeCommands }: References): readonly DocsTopic[] 
       page("models", "connect model servers: replicas, health, start on demand", models),
       page("deployment", "service and proxy, accounts and keys, reload, stop, health", deployment),
       page("several-machines", "several servers on one database, with Valkey", severalMachines),
+      page("scaling", "what ends first, and what comes after one installation", scaling),
       page("upgrade", "replace the running server without downtime", upgrade),
       page(
         "operators",
