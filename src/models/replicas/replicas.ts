@@ -151,5 +151,6 @@ export class Replicas<S> {
       share.stop();
       health.stop();
     }
+    this.#slots.serve();
   }
 }

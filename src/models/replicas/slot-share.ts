@@ -78,6 +78,7 @@ export class SlotShare {
     this.#isStopped = false;
   }
 
+  /** Gives the slots back. Requests that are still there share them with no other process. */
   stop(): void {
     this.#isStopped = true;
     this.#cancelTick?.();
@@ -89,7 +90,7 @@ export class SlotShare {
   /** Asks for the slots that are missing, and gives back those that are not used. */
   adjust(): void {
     const counter = this.#counter;
-    if (!counter || this.#isAsking || this.#isStopped) return;
+    if (!counter || this.#isAsking) return;
     const { wanted, isMore, isLess } = this.#compare();
     const isAwaited = isLess && this.#isAnswered && this.#granted < this.#counted;
     if ((isMore && this.isAskable) || isAwaited) void this.#ask(counter, wanted);
@@ -99,7 +100,7 @@ export class SlotShare {
   /** Slots without a bound need no counter. */
   get #counter(): SlotCounter | null {
     const { sharing, max } = this.#options;
-    return Number.isFinite(max) ? (sharing?.counter ?? null) : null;
+    return Number.isFinite(max) && !this.#isStopped ? (sharing?.counter ?? null) : null;
   }
 
   #compare() {
@@ -128,9 +129,9 @@ export class SlotShare {
   }
 
   #giveBack(): void {
-    const { name, max } = this.#options;
+    const { name, max, sharing } = this.#options;
     if (this.#counted > 0) {
-      void this.#counter?.reserve(name, { keep: 0, wanted: 0, max }).catch(() => null);
+      void sharing?.counter?.reserve(name, { keep: 0, wanted: 0, max }).catch(() => null);
     }
     this.#counted = 0;
   }

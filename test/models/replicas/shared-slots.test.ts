@@ -253,3 +253,19 @@ test("replicas that stop give their slots back, and go on where they are started
   await clock.advance(0);
   expect([...slots.counted.values()]).toEqual([0]);
 });
+
+test("requests that wait when their replicas are replaced are served, and counted no more", async () => {
+  const slots = new Slots();
+  const [other, replaced] = [open(slots, "b"), open(slots, "a")];
+  other.ask(3);
+  await other.clock.advance(0);
+  replaced.ask(6);
+  await replaced.clock.advance(0);
+  expect(replaced.count()).toEqual([1, 5]);
+  replaced.replicas.stop();
+  expect(replaced.count()).toEqual([4, 2]);
+  await replaced.clock.advance(0);
+  replaced.end(4);
+  await replaced.clock.advance(0);
+  expect([replaced.count(), slots.counted.get("areplica:m:host:1")]).toEqual([[2, 0], 0]);
+});
