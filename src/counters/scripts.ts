@@ -26,36 +26,40 @@ return 0`);
 /**
  * Reserves slots for a process, in a hash by processes: how many it keeps and wants, and their
  * maximum, -1 for none. Returns how many it may use. Where another one waits for its share, that is
- * at most the own share; what a division leaves goes round in turns of a second. Slots of a process
- * that has not renewed them lapse.
+ * at most the own share; what a division leaves goes to those that got a slot least recently. Slots
+ * of a process that has not renewed them lapse.
  */
 export const HOLD = script(`${BEGIN}
 local keep,wanted,max=tonumber(ARGV[3]),tonumber(ARGV[4]),tonumber(ARGV[5])
 local own=tonumber(ARGV[2])
-local sum,others=0,{}
+local sum,others,before,got=0,{},0,0
 local all=redis.call('HGETALL',KEYS[2])
 for i=1,#all,2 do
-local slots,ends,want=all[i+1]:match('(%d+) (%d+) ?(%d*)')
+local slots,ends,want,at=all[i+1]:match('(%d+) (%d+) ?(%d*) ?(%d*)')
 local epoch=tonumber(all[i])
-slots,want=tonumber(slots),tonumber(want) or 0
+slots,want,at=tonumber(slots),tonumber(want) or 0,tonumber(at) or 0
 if tonumber(ends)<now then redis.call('HDEL',KEYS[2],all[i])
-elseif epoch~=own then
+elseif epoch==own then before,got=slots,at
+else
 sum=sum+slots
-if want>0 or slots>0 then others[#others+1]={epoch=epoch,slots=slots,want=want} end end end
+others[#others+1]={epoch=epoch,slots=slots,want=want,got=at} end end
 local granted=wanted
 if max>=0 then
 granted=math.max(0,math.min(wanted,max-sum))
 local n=#others+1
-local function share(epoch)
-local before=own<epoch and 1 or 0
-for _,one in ipairs(others) do if one.epoch<epoch then before=before+1 end end
-return math.floor(max/n)+((before+math.floor(now/1000))%n<max%n and 1 or 0) end
+local me={epoch=own,got=got}
+local function isFirst(a,b) return a.got<b.got or (a.got==b.got and a.epoch<b.epoch) end
+local function share(one)
+local rank=isFirst(me,one) and 1 or 0
+for _,other in ipairs(others) do if isFirst(other,one) then rank=rank+1 end end
+return math.floor(max/n)+(rank<max%n and 1 or 0) end
 for _,one in ipairs(others) do
-local isWaiting=one.slots<math.min(one.want,share(one.epoch))
-if isWaiting then granted=math.min(granted,share(own)) end end end
+if one.slots<math.min(one.want,share(one)) then granted=math.min(granted,share(me)) end end end
 if keep==0 and wanted==0 then redis.call('HDEL',KEYS[2],ARGV[2]) return 0 end
+local slots=math.max(keep,granted)
+if slots>before then got=t[1]*1e6+t[2] end
 redis.call('HSET',KEYS[2],ARGV[2],
-math.max(keep,granted)..string.format(' %.0f ',now+15000)..wanted)
+slots..string.format(' %.0f ',now+15000)..wanted..string.format(' %.0f',got))
 redis.call('PEXPIRE',KEYS[2],15000)
 return granted`);
 

@@ -6,7 +6,7 @@ import { ManagedServers } from "./autostart/managed-servers.ts";
 import { type Backend, type BackendOptions, type OpenBackend, openBackend } from "./backend.ts";
 import type { ServedModel } from "./model.ts";
 import { type ModelCatalog, ModelRegistry } from "./registry.ts";
-import type { SlotSharing } from "./replicas/slot-share.ts";
+import { SlotSharing } from "./replicas/slot-share.ts";
 import { modelStore } from "./store.ts";
 
 export {
@@ -127,7 +127,7 @@ export class Models {
 class ModelCatalogs {
   readonly store: Bound<typeof modelStore>;
   readonly units: ManagedServers;
-  readonly sharing: SlotSharing = { counter: null };
+  readonly sharing = new SlotSharing();
   readonly #open: OpenBackend;
   readonly #options: BackendOptions;
 

@@ -5,7 +5,7 @@ import { shareCounters } from "../../src/counters/index.ts";
 import type { DatabaseLocation } from "../../src/database/index.ts";
 import { Capacity } from "../../src/gateway/metered/capacity.ts";
 import { CapacityGroup } from "../../src/gateway/metered/capacity-group.ts";
-import type { SlotSharing } from "../../src/models/replicas/slot-share.ts";
+import { SlotSharing } from "../../src/models/replicas/slot-share.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { openTestDatabase } from "../support/database.ts";
@@ -31,7 +31,7 @@ export async function openProcess({ place, port, rule, installation, slots = 2 }
   const limiter = new RateLimiter(clock, rule);
   const limits = new LimiterGroup({ accounts: limiter });
   const capacity = new Capacity(clock, { max_concurrent: slots, max_queued: 8 });
-  const sharing: SlotSharing = { counter: null };
+  const sharing = new SlotSharing();
   const proxy = startTcpProxy("127.0.0.1", port);
   const lines: string[] = [];
   const [counters] = await shareCounters({

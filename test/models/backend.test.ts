@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { ManagedServers } from "../../src/models/autostart/managed-servers.ts";
 import { openBackend } from "../../src/models/backend.ts";
-import type { SlotSharing } from "../../src/models/replicas/slot-share.ts";
+import { type SlotCounter, SlotSharing } from "../../src/models/replicas/slot-share.ts";
 import { createTrustedEgress } from "../../src/net/index.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { readSettings } from "../../src/settings/index.ts";
@@ -28,7 +28,9 @@ afterEach(async () => {
 });
 
 /** A backend whose model has these lines. */
-function open(model: string, server: string, sharing?: SlotSharing) {
+function open(model: string, server: string, counter: SlotCounter | null = null) {
+  const sharing = new SlotSharing();
+  sharing.counter = counter;
   const [settings] = readSettings(
     `[[models]]\nid = "one"\n${model}\n[models.upstream]\n${server}`,
     ...(["wadi.toml", {}, {}] as const),
@@ -95,7 +97,7 @@ test("processes share the slots of a replica, which is named with its port", asy
       return 1;
     },
   };
-  const backend = open("", write("max_in_flight = 2"), { counter });
+  const backend = open("", write("max_in_flight = 2"), counter);
   const leaving = new AbortController();
   const calls = [1, 2].map(() => backend.complete(createAsk("Hi"), () => {}, leaving.signal));
   await until(() => backend.status!().waiting === 1);

@@ -139,18 +139,11 @@ export class Replicas<S> {
 
   start(): void {
     this.#slots.isStopped = false;
-    for (const { health, share } of this.#replicas) {
-      share.start();
-      health.start();
-    }
+    for (const { health } of this.#replicas) health.start();
   }
 
   stop(): void {
     this.#slots.isStopped = true;
-    for (const { health, share } of this.#replicas) {
-      share.stop();
-      health.stop();
-    }
-    this.#slots.serve();
+    for (const { health } of this.#replicas) health.stop();
   }
 }

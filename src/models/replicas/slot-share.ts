@@ -1,5 +1,5 @@
 // The slots of one replica that this process may use, out of those that all processes share.
-import type { Cancel, Clock } from "../../platform/clock.ts";
+import type { Clock } from "../../platform/clock.ts";
 
 export interface SlotRequest {
   /** Slots that may be in use until the answer comes. */
@@ -20,9 +20,44 @@ export interface SlotCounter {
   reserve(name: string, request: SlotRequest): Promise<number | null>;
 }
 
-/** Models are opened before it is known whether processes share their slots. */
-export interface SlotSharing {
-  counter: SlotCounter | null;
+/** Slots of one name that the shares of this process have: those of replaced replicas, too. */
+interface NamedSlots {
+  counted: Map<SlotShare, number>;
+  /** One asks at a time, since each answer counts for all. */
+  last: Promise<unknown>;
+}
+
+/** The shares of one process. Models are opened before it is known who counts. */
+export class SlotSharing {
+  counter: SlotCounter | null = null;
+  readonly #names = new Map<string, NamedSlots>();
+
+  /** Does what the counter does for one share, beside the others of its name. */
+  reserve(share: SlotShare, name: string, request: SlotRequest): Promise<number | null> {
+    const named = this.#names.get(name) ?? { counted: new Map(), last: Promise.resolve() };
+    this.#names.set(name, named);
+    const answer = named.last.then(() => this.#reserve(share, name, named, request));
+    named.last = answer;
+    return answer;
+  }
+
+  async #reserve(
+    share: SlotShare,
+    name: string,
+    { counted }: NamedSlots,
+    { keep, wanted, max }: SlotRequest,
+  ): Promise<number | null> {
+    counted.delete(share);
+    const others = counted.values().reduce((sum, slots) => sum + slots, 0);
+    const request = { keep: keep + others, wanted: wanted + others, max };
+    const answer = this.counter?.reserve(name, request).catch(() => null);
+    const sum = (await answer) ?? null;
+    const granted = sum === null ? null : Math.max(0, sum - others);
+    // Without an answer it may have what it wanted.
+    const slots = Math.max(keep, granted ?? wanted);
+    if (slots > 0) counted.set(share, slots);
+    return granted;
+  }
 }
 
 export interface SlotShareOptions {
@@ -42,21 +77,22 @@ export interface SlotShareOptions {
 const TICK_MS = 100;
 /** Ticks until slots in steady use are told again: others may wait for them. */
 const TICKS_MAX = 10;
+/** Time after an answer for which its slots are used: others have them five seconds later. */
+const USED_MS = 10_000;
 
 export class SlotShare {
   /** Slots in use by this process. */
   inFlight = 0;
   readonly #options: SlotShareOptions;
-  /** Slots that may be used. */
-  #granted = 0;
+  /** Slots that the last answer lets this process use, and when it was asked for. */
+  #granted = { slots: 0, at: Number.NEGATIVE_INFINITY };
   /** Slots that are counted for this process: at least those in use. */
   #counted = 0;
   #isAsking = false;
   #isAnswered = true;
-  #isStopped = false;
   #refusedAt = Number.NEGATIVE_INFINITY;
   #ticks = 0;
-  #cancelTick: Cancel | null = null;
+  #isTicking = false;
 
   constructor(options: SlotShareOptions) {
     this.#options = options;
@@ -65,88 +101,74 @@ export class SlotShare {
   get isFree(): boolean {
     const counter = this.#counter;
     if (!counter) return this.inFlight < this.#options.max;
-    return counter.isSure && this.inFlight < this.#granted;
+    return counter.isSure && this.inFlight < this.#countUsable();
   }
 
   /** Set where a request that waits may get a slot at once. */
   get isAskable(): boolean {
-    if (!this.#counter || this.#granted >= this.#options.max) return false;
+    if (!this.#counter || this.#countUsable() >= this.#options.max) return false;
     return this.#options.clock.monotonic() - this.#refusedAt >= TICK_MS;
-  }
-
-  start(): void {
-    this.#isStopped = false;
-  }
-
-  /** Gives the slots back. Requests that are still there share them with no other process. */
-  stop(): void {
-    this.#isStopped = true;
-    this.#cancelTick?.();
-    this.#cancelTick = null;
-    this.#granted = 0;
-    if (!this.#isAsking) this.#giveBack();
   }
 
   /** Asks for the slots that are missing, and gives back those that are not used. */
   adjust(): void {
-    const counter = this.#counter;
-    if (!counter || this.#isAsking) return;
-    const { wanted, isMore, isLess } = this.#compare();
-    const isAwaited = isLess && this.#isAnswered && this.#granted < this.#counted;
-    if ((isMore && this.isAskable) || isAwaited) void this.#ask(counter, wanted);
+    if (!this.#counter || this.#isAsking) return;
+    const { usable, wanted, isMore, isLess } = this.#compare();
+    const isAwaited = isLess && this.#isAnswered && usable < this.#counted;
+    if ((isMore && this.isAskable) || isAwaited) void this.#ask(usable, wanted);
     else if (isMore || this.#counted > 0) this.#tickLater();
   }
 
   /** Slots without a bound need no counter. */
   get #counter(): SlotCounter | null {
     const { sharing, max } = this.#options;
-    return Number.isFinite(max) && !this.#isStopped ? (sharing?.counter ?? null) : null;
+    return Number.isFinite(max) ? (sharing?.counter ?? null) : null;
+  }
+
+  /** A process that was frozen uses none: they may have been given to others meanwhile. */
+  #countUsable(): number {
+    const { slots, at } = this.#granted;
+    return this.#options.clock.monotonic() - at <= USED_MS ? slots : 0;
   }
 
   #compare() {
     const { max, countWaiting } = this.#options;
+    const usable = this.#countUsable();
     const wanted = Math.min(max, this.inFlight + countWaiting());
-    const needed = Math.max(this.inFlight, Math.min(wanted, this.#granted));
-    return { wanted, isMore: wanted > this.#granted, isLess: needed < this.#counted };
+    const needed = Math.max(this.inFlight, Math.min(wanted, usable));
+    return { usable, wanted, isMore: wanted > usable, isLess: needed < this.#counted };
   }
 
-  async #ask(counter: SlotCounter, wanted: number): Promise<void> {
-    const { name, max, clock, onChange } = this.#options;
+  async #ask(usable: number, wanted: number): Promise<void> {
+    const { name, max, clock, sharing, onChange } = this.#options;
     this.#isAsking = true;
     this.#ticks = 0;
-    // Others can have these slots before the answer comes.
-    this.#granted = Math.min(this.#granted, wanted);
-    const keep = Math.max(this.inFlight, this.#granted);
-    const granted = await counter.reserve(name, { keep, wanted, max }).catch(() => null);
+    const at = clock.monotonic();
+    // Others can have the rest before the answer comes.
+    const kept = Math.min(usable, wanted);
+    this.#granted = { ...this.#granted, slots: kept };
+    const keep = Math.max(this.inFlight, kept);
+    const granted = await sharing!.reserve(this, name, { keep, wanted, max });
     this.#isAsking = false;
     this.#isAnswered = granted !== null;
-    // Without an answer it may have what it wanted, and gives it back with the next request.
     this.#counted = Math.max(keep, granted ?? wanted);
-    if (this.#isStopped) return this.#giveBack();
-    if (granted !== null) this.#granted = granted;
+    if (granted !== null) this.#granted = { slots: granted, at };
     if (granted === null || granted < wanted) this.#refusedAt = clock.monotonic();
     onChange();
   }
 
-  #giveBack(): void {
-    const { name, max, sharing } = this.#options;
-    if (this.#counted > 0) {
-      void sharing?.counter?.reserve(name, { keep: 0, wanted: 0, max }).catch(() => null);
-    }
-    this.#counted = 0;
-  }
-
   #tickLater(): void {
-    this.#cancelTick ??= this.#options.clock.after(TICK_MS, () => this.#tick());
+    if (this.#isTicking) return;
+    this.#isTicking = true;
+    this.#options.clock.after(TICK_MS, () => this.#tick());
   }
 
   #tick(): void {
-    this.#cancelTick = null;
-    const counter = this.#counter;
-    if (!counter || this.#isAsking) return;
-    const { wanted, isMore, isLess } = this.#compare();
+    this.#isTicking = false;
+    if (!this.#counter || this.#isAsking) return;
+    const { usable, wanted, isMore, isLess } = this.#compare();
     this.#ticks += 1;
-    if (isMore || isLess || this.#ticks >= TICKS_MAX) void this.#ask(counter, wanted);
+    if (isMore || isLess || this.#ticks >= TICKS_MAX) void this.#ask(usable, wanted);
     else this.#options.onChange();
   }
 }
