@@ -69,4 +69,4 @@ test("an evaluation with live tools ends after crashes at its writes, and repeat
   const { runs } = dumpDatabase(join(data, "wadi.db")) as { runs: { rerun_of: string | null }[] };
   const repeated = runs.flatMap(({ rerun_of }) => rerun_of ?? []);
   expect([repeated.length, new Set(repeated).size]).toEqual([RUNS, RUNS]);
-}, 60_000);
+}, 240_000);

@@ -154,7 +154,7 @@ test("300 recorded runs are evaluated on a new version: no request reaches the t
   const { rerun_id, run_id } = found.results[0];
   const rerun = await readJson(await app.get(`/v1/runs/${rerun_id}`));
   expect(rerun).toMatchObject({ rerun_of: run_id, status: "succeeded" });
-}, 60_000);
+}, 240_000);
 
 test("a check that fails and a run that could not be repeated are told per run, and a run named twice counts once", async () => {
   const [first, second] = await record(app, agent, 2);
@@ -328,4 +328,4 @@ test("an evaluation goes on after a restart, and repeats no run twice", async ()
   expect(reruns.data.filter(({ rerun_of }: Json) => rerun_of)).toHaveLength(20);
   await second.stop();
   rmSync(directory, { recursive: true });
-}, 30_000);
+}, 240_000);
