@@ -60,8 +60,8 @@ const OTHER_MS = 500;
  * their time, or start PGlite, which costs seconds once a process.
  */
 const BESIDE = [
-  ...["binary/takeover", "binary/reload", "clients/mcp", "crash/mcp-far-tasks"],
-  ...["crash/mcp-tasks", "crash/suspects", "admin/status", "backup/foreign-tables"],
+  ...["binary/takeover", "binary/reload", "clients/mcp", "clients/packages", "crash/mcp-far-tasks"],
+  ...["crash/mcp-tasks", "crash/runs", "crash/suspects", "admin/status", "backup/foreign-tables"],
   ...["backup/hostile-restore", "backup/move", "backup/restore", "store/inspection", "store/open"],
   ...["store/pglite", "store/usage-migration", "triggers/scheduler-trouble"],
 ].map((name) => `test/${name}.test.ts`);
@@ -88,7 +88,7 @@ const JIT = { BUN_JSC_useFTLJIT: "0", BUN_JSC_useOMGJIT: "0" };
 /** Freed memory is kept: pages that the system takes back are cleared before their next use. */
 const ALLOCATOR = { MIMALLOC_PURGE_DELAY: "-1" };
 /** Servers use the cores while their tests wait: one more process only adds its own cost. */
-const PROCESSES = navigator.hardwareConcurrency + 1;
+const PROCESSES = navigator.hardwareConcurrency;
 
 interface Count {
   passed: number;
