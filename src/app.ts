@@ -254,9 +254,8 @@ async function openLimits(
   const { database, process, routers, gateway, operators, agents, models } = site;
   const own = { ...routers.limiters, operators: operators.limiter };
   const limits = new LimiterGroup({ ...own, ...gateway.limiters, ...agents.limiters });
-  const { capacities: slots } = gateway;
-  const shared = { limits, slots, sharing: models.sharing, url: settings.server.valkey };
-  const deps = { installation, database, process, clock, log };
+  const shared = { limits, capacities: gateway.capacities, modelSlots: models.sharedSlots };
+  const deps = { url: settings.server.valkey, installation, database, process, clock, log };
   return { limits, counters: await shareCounters({ ...deps, ...shared }) };
 }
 

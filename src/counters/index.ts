@@ -9,12 +9,14 @@ export type { SharedCounters } from "./shared-counters.ts";
 type ShareOptions = Omit<SharedCountersOptions, "store" | "database" | "limits"> & {
   database: Database;
   limits: LimiterGroup;
-  slots: { share(leader: Pick<SharedCounters, "take" | "release">): void };
-  /** Slots of model servers. */
-  sharing: { counter: Pick<SharedCounters, "isSure" | "reserve"> | null };
+  capacities: { share(leader: Pick<SharedCounters, "take" | "release">): void };
+  modelSlots: { counter: Pick<SharedCounters, "isSure" | "reserve"> | null };
 };
 
-/** Shares limits and slots in the Valkey server of `url`; without one the list is empty. */
+/**
+ * Shares limits, capacities and slots of model servers in the Valkey server of `url`; without one
+ * the list is empty.
+ */
 export async function shareCounters(options: ShareOptions): Promise<readonly SharedCounters[]> {
   if (options.url === "") return [];
   // Loaded only where it is used: most servers run alone.
@@ -22,7 +24,7 @@ export async function shareCounters(options: ShareOptions): Promise<readonly Sha
   const store = options.database.bind(counterStore);
   const counters = new SharedCounters({ ...options, store });
   options.limits.share((limiter, name, rule) => counters.claim(limiter, name, rule));
-  options.slots.share(counters);
-  options.sharing.counter = counters;
+  options.capacities.share(counters);
+  options.modelSlots.counter = counters;
   return [counters];
 }

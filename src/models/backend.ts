@@ -24,7 +24,7 @@ import { createTokenCount } from "./providers/token-count.ts";
 import { traceAttempts } from "./providers/traced.ts";
 import { isWatched, openReplicaCheck } from "./replicas/health.ts";
 import { Replicas, type ReplicasStatus } from "./replicas/replicas.ts";
-import type { SlotSharing } from "./replicas/slot-share.ts";
+import type { SharedSlots } from "./replicas/shared-slots.ts";
 import { countPromptTokens } from "./tokens.ts";
 
 export interface Backend {
@@ -49,7 +49,7 @@ export interface BackendOptions {
   units: ManagedServers;
   process: Pick<Process, "withLease">;
   /** Counts the slots of replicas where several processes share them. */
-  sharing?: SlotSharing;
+  sharedSlots?: SharedSlots;
 }
 
 /** Opens the backend of a model's settings; it sends nothing before its start. */
@@ -84,7 +84,7 @@ export function openBackend(model: ModelSettings, options: BackendOptions): Back
 type Servers = Backend & Pick<Replicas<CompleteAttempt>, "forgive">;
 
 function openServers(model: ModelSettings, options: BackendOptions): Servers {
-  const { clock, ids, egress, log, sharing } = options;
+  const { clock, ids, egress, log, sharedSlots } = options;
   const { id, upstream, capabilities } = model;
   if (upstream.kind === "stub") {
     const stub = createStub({ ...upstream, clock, ids });
@@ -108,7 +108,7 @@ function openServers(model: ModelSettings, options: BackendOptions): Servers {
     }),
     check: isWatched(model) ? openReplicaCheck(url, upstream, egress) : null,
   }));
-  const replicas = new Replicas(servers, { ...upstream, model: id, clock, log, sharing });
+  const replicas = new Replicas(servers, { ...upstream, model: id, clock, log, sharedSlots });
   return {
     complete: completeWith(replicas),
     countTokens: createTokenCount(provider),

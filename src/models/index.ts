@@ -6,7 +6,7 @@ import { ManagedServers } from "./autostart/managed-servers.ts";
 import { type Backend, type BackendOptions, type OpenBackend, openBackend } from "./backend.ts";
 import type { ServedModel } from "./model.ts";
 import { type ModelCatalog, ModelRegistry } from "./registry.ts";
-import { SlotSharing } from "./replicas/slot-share.ts";
+import { SharedSlots } from "./replicas/shared-slots.ts";
 import { modelStore } from "./store.ts";
 
 export {
@@ -61,7 +61,7 @@ export {
 export const loadRecorder = () => import("./recording/recorder.ts");
 export const loadReplay = () => import("./recording/replay.ts");
 
-export interface ModelsOptions extends Omit<BackendOptions, "units" | "sharing"> {
+export interface ModelsOptions extends Omit<BackendOptions, "units" | "sharedSlots"> {
   settings: Settings;
   database: Database;
   /** Opens backends in place of the settings' own, as for replays. */
@@ -84,13 +84,13 @@ export class Models {
     stop: () => this.#stop(),
   };
   /** Counts the slots of replicas where several processes share them. */
-  readonly sharing: SlotSharing;
+  readonly sharedSlots: SharedSlots;
   readonly #catalogs: ModelCatalogs;
   #isStarted = false;
 
   constructor(catalogs: ModelCatalogs, registry: ModelRegistry) {
     this.#catalogs = catalogs;
-    this.sharing = catalogs.sharing;
+    this.sharedSlots = catalogs.sharedSlots;
     this.registry = registry;
   }
 
@@ -127,7 +127,7 @@ export class Models {
 class ModelCatalogs {
   readonly store: Bound<typeof modelStore>;
   readonly units: ManagedServers;
-  readonly sharing = new SlotSharing();
+  readonly sharedSlots = new SharedSlots();
   readonly #open: OpenBackend;
   readonly #options: BackendOptions;
 
@@ -135,8 +135,8 @@ class ModelCatalogs {
     this.store = database.bind(modelStore);
     this.#open = open;
     this.units = new ManagedServers({ ...options, database });
-    const { units, sharing } = this;
-    this.#options = { ...options, units, sharing };
+    const { units, sharedSlots } = this;
+    this.#options = { ...options, units, sharedSlots };
   }
 
   async open(settings: Settings, before: readonly ServedModel[]): Promise<ModelCatalog> {

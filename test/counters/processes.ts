@@ -5,7 +5,7 @@ import { shareCounters } from "../../src/counters/index.ts";
 import type { DatabaseLocation } from "../../src/database/index.ts";
 import { Capacity } from "../../src/gateway/metered/capacity.ts";
 import { CapacityGroup } from "../../src/gateway/metered/capacity-group.ts";
-import { SlotSharing } from "../../src/models/replicas/slot-share.ts";
+import { SharedSlots } from "../../src/models/replicas/shared-slots.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { openTestDatabase } from "../support/database.ts";
@@ -31,14 +31,14 @@ export async function openProcess({ place, port, rule, installation, slots = 2 }
   const limiter = new RateLimiter(clock, rule);
   const limits = new LimiterGroup({ accounts: limiter });
   const capacity = new Capacity(clock, { max_concurrent: slots, max_queued: 8 });
-  const sharing = new SlotSharing();
+  const sharedSlots = new SharedSlots();
   const proxy = startTcpProxy("127.0.0.1", port);
   const lines: string[] = [];
   const [counters] = await shareCounters({
     ...{ url: `redis://127.0.0.1:${proxy.port}`, installation },
     ...{ database, process: { epoch }, limits, clock },
-    slots: new CapacityGroup({ embeddings: capacity }),
-    sharing,
+    capacities: new CapacityGroup({ embeddings: capacity }),
+    modelSlots: sharedSlots,
     // A machine that runs tests may be slow.
     callMs: 1_000,
     log: createLog(clock, (line) => void lines.push(line), false),
@@ -46,7 +46,7 @@ export async function openProcess({ place, port, rule, installation, slots = 2 }
   if (!counters) throw new Error("they are not shared");
   await counters.start();
   return {
-    ...{ epoch, limiter, limits, capacity, sharing, proxy, counters, lines, database },
+    ...{ epoch, limiter, limits, capacity, sharedSlots, proxy, counters, lines, database },
     get isOn() {
       return counters.status().state === "on";
     },

@@ -56,6 +56,16 @@ function testProcesses(server: string): void {
 
   const askAll = (all: readonly TestProcess[], each: number) =>
     Promise.all(all.flatMap((one) => Array.from({ length: each }, () => attempt(one, "a"))));
+  /** Lets work go on before Valkey stops, while it is away and behind its return. */
+  const throughLoss = async (all: readonly TestProcess[], goOn: () => Promise<void>) => {
+    await goOn();
+    await valkey.stop();
+    await until(() => !all.some(({ isOn }) => isOn));
+    await goOn();
+    await valkey.start();
+    await until(() => all.every(({ isOn }) => isOn));
+    await goOn();
+  };
   const countAdmitted = (attempts: readonly Attempt[]) =>
     attempts.filter(({ waitMs }) => waitMs === 0).length;
 
@@ -195,13 +205,7 @@ function testProcesses(server: string): void {
       const before = done;
       await until(() => done > before + 30);
     };
-    await more();
-    await valkey.stop();
-    await until(() => !all.some(({ isOn }) => isOn));
-    await more();
-    await valkey.start();
-    await until(() => all.every(({ isOn }) => isOn));
-    await more();
+    await throughLoss(all, more);
     isOver = true;
     await Promise.all(loads);
     expect(most).toBe(2);
@@ -227,11 +231,11 @@ function testProcesses(server: string): void {
         });
       }
     };
-    const models = all.map(({ sharing }) => {
+    const models = all.map(({ sharedSlots }) => {
       const options = { max_in_flight: 4, first_token_timeout_ms: 60_000, health_every_ms: 60_000 };
       const servers = [{ name: "host:1", server: null, check: null }];
       const clock = createSystemClock();
-      return new Replicas(servers, { ...options, model: "m", sharing, clock, log });
+      return new Replicas(servers, { ...options, model: "m", sharedSlots, clock, log });
     });
     const loads = models.flatMap((one, n) => Array.from({ length: 6 }, () => load(one, n)));
     /** Every process has its share, though each could use all slots. */
@@ -239,13 +243,7 @@ function testProcesses(server: string): void {
       const before = [...done];
       await until(() => done.every((count, n) => count > before[n]! + 10));
     };
-    await more();
-    await valkey.stop();
-    await until(() => !all.some(({ isOn }) => isOn));
-    await more();
-    await valkey.start();
-    await until(() => all.every(({ isOn }) => isOn));
-    await more();
+    await throughLoss(all, more);
     isOver = true;
     await Promise.all(loads);
     for (const one of models) one.stop();

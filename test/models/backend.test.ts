@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { ManagedServers } from "../../src/models/autostart/managed-servers.ts";
 import { openBackend } from "../../src/models/backend.ts";
-import { type SlotCounter, SlotSharing } from "../../src/models/replicas/slot-share.ts";
+import { SharedSlots, type SlotCounter } from "../../src/models/replicas/shared-slots.ts";
 import { createTrustedEgress } from "../../src/net/index.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { readSettings } from "../../src/settings/index.ts";
@@ -29,14 +29,14 @@ afterEach(async () => {
 
 /** A backend whose model has these lines. */
 function open(model: string, server: string, counter: SlotCounter | null = null) {
-  const sharing = new SlotSharing();
-  sharing.counter = counter;
+  const sharedSlots = new SharedSlots();
+  sharedSlots.counter = counter;
   const [settings] = readSettings(
     `[[models]]\nid = "one"\n${model}\n[models.upstream]\n${server}`,
     ...(["wadi.toml", {}, {}] as const),
   ).models;
   const shared = {
-    ...{ clock, process: ALONE, sharing, egress: createTrustedEgress({ clock }) },
+    ...{ clock, process: ALONE, sharedSlots, egress: createTrustedEgress({ clock }) },
     log: createLog(clock, () => {}, true),
   };
   const units = new ManagedServers({ ...shared, database });

@@ -3,7 +3,8 @@ import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
 import { Breaker } from "./breaker.ts";
 import { type CheckHealth, ReplicaHealth } from "./health.ts";
-import { SlotShare, type SlotSharing } from "./slot-share.ts";
+import type { SharedSlots } from "./shared-slots.ts";
+import { SlotShare } from "./slot-share.ts";
 
 export interface ReplicaServer<S> {
   name: string;
@@ -17,7 +18,7 @@ export interface ReplicaOptions {
   model?: string;
   /** Slots of each replica, in all processes together; 0 for no limit. */
   max_in_flight: number;
-  sharing?: SlotSharing;
+  sharedSlots?: SharedSlots;
   health_every_ms: number;
   clock: Clock;
   log: Log;
@@ -28,7 +29,7 @@ export interface ReplicaOptions {
 
 export interface ReplicaPlace {
   index: number;
-  /** Unique among the replicas of a model, of which several may have one name. */
+  /** Name with a number where other replicas of the model have the same. */
   label: string;
 }
 

@@ -1,64 +1,6 @@
 // The slots of one replica that this process may use, out of those that all processes share.
 import type { Clock } from "../../platform/clock.ts";
-
-export interface SlotRequest {
-  /** Slots that may be in use until the answer comes. */
-  keep: number;
-  wanted: number;
-  /** Slots of all processes together. */
-  max: number;
-}
-
-/** Counts the slots of all processes, whose sum stays within the maximum. */
-export interface SlotCounter {
-  /** Set while no other process can count without this one. */
-  readonly isSure: boolean;
-  /**
-   * Replaces the slots that this process has under a name. Returns how many it may use from now
-   * on, fewer than it keeps where others wait; null: no place can tell now.
-   */
-  reserve(name: string, request: SlotRequest): Promise<number | null>;
-}
-
-/** Slots of one name that the shares of this process have: those of replaced replicas, too. */
-interface NamedSlots {
-  counted: Map<SlotShare, number>;
-  /** One asks at a time, since each answer counts for all. */
-  last: Promise<unknown>;
-}
-
-/** The shares of one process. Models are opened before it is known who counts. */
-export class SlotSharing {
-  counter: SlotCounter | null = null;
-  readonly #names = new Map<string, NamedSlots>();
-
-  /** Does what the counter does for one share, beside the others of its name. */
-  reserve(share: SlotShare, name: string, request: SlotRequest): Promise<number | null> {
-    const named = this.#names.get(name) ?? { counted: new Map(), last: Promise.resolve() };
-    this.#names.set(name, named);
-    const answer = named.last.then(() => this.#reserve(share, name, named, request));
-    named.last = answer;
-    return answer;
-  }
-
-  async #reserve(
-    share: SlotShare,
-    name: string,
-    { counted }: NamedSlots,
-    { keep, wanted, max }: SlotRequest,
-  ): Promise<number | null> {
-    counted.delete(share);
-    const others = counted.values().reduce((sum, slots) => sum + slots, 0);
-    const request = { keep: keep + others, wanted: wanted + others, max };
-    const answer = this.counter?.reserve(name, request).catch(() => null);
-    const sum = (await answer) ?? null;
-    const granted = sum === null ? null : Math.max(0, sum - others);
-    // Without an answer it may have what it wanted.
-    const slots = Math.max(keep, granted ?? wanted);
-    if (slots > 0) counted.set(share, slots);
-    return granted;
-  }
-}
+import type { SharedSlots, SlotCounter } from "./shared-slots.ts";
 
 export interface SlotShareOptions {
   /** Same in all processes, and no other replica's. */
@@ -66,7 +8,7 @@ export interface SlotShareOptions {
   max: number;
   clock: Clock;
   /** Absent: this process has all slots. */
-  sharing?: SlotSharing;
+  sharedSlots?: SharedSlots;
   /** Requests that wait for this replica. */
   countWaiting(): number;
   /** Slots may be free; it adjusts the share, too. */
@@ -121,8 +63,8 @@ export class SlotShare {
 
   /** Slots without a bound need no counter. */
   get #counter(): SlotCounter | null {
-    const { sharing, max } = this.#options;
-    return Number.isFinite(max) ? (sharing?.counter ?? null) : null;
+    const { sharedSlots, max } = this.#options;
+    return Number.isFinite(max) ? (sharedSlots?.counter ?? null) : null;
   }
 
   /** A process that was frozen uses none: they may have been given to others meanwhile. */
@@ -140,7 +82,7 @@ export class SlotShare {
   }
 
   async #ask(usable: number, wanted: number): Promise<void> {
-    const { name, max, clock, sharing, onChange } = this.#options;
+    const { name, max, clock, sharedSlots, onChange } = this.#options;
     this.#isAsking = true;
     this.#ticks = 0;
     const at = clock.monotonic();
@@ -148,7 +90,7 @@ export class SlotShare {
     const kept = Math.min(usable, wanted);
     this.#granted = { ...this.#granted, slots: kept };
     const keep = Math.max(this.inFlight, kept);
-    const granted = await sharing!.reserve(this, name, { keep, wanted, max });
+    const granted = await sharedSlots!.reserve(this, name, { keep, wanted, max });
     this.#isAsking = false;
     this.#isAnswered = granted !== null;
     this.#counted = Math.max(keep, granted ?? wanted);

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { CompletionOk } from "../../../src/models/index.ts";
 import { Replicas } from "../../../src/models/replicas/replicas.ts";
-import { type SlotRequest, SlotSharing } from "../../../src/models/replicas/slot-share.ts";
+import { SharedSlots, type SlotRequest } from "../../../src/models/replicas/shared-slots.ts";
 import { createManualClock, type ManualClock } from "../../support/clock.ts";
 
 /** A counter of all processes, without turns: who asks first has the slots. */
@@ -44,17 +44,17 @@ const log = { info() {}, warn() {}, error() {} };
 const NO_CHECK = { server: null, check: null };
 
 /** Replicas of the same process, which a reload replaces. */
-type Before = { clock: ManualClock; sharing: SlotSharing };
+type Before = { clock: ManualClock; sharedSlots: SharedSlots };
 
 /** Replicas with four slots each, as one process has them. */
 function open(slots: Slots, process: string, names = ["host:1"], before?: Before) {
   const clock = before?.clock ?? createManualClock();
-  const sharing = before?.sharing ?? new SlotSharing();
-  sharing.counter ??= slots.of(process);
+  const sharedSlots = before?.sharedSlots ?? new SharedSlots();
+  sharedSlots.counter ??= slots.of(process);
   const servers = names.map((name) => ({ name, ...NO_CHECK }));
   const replicas = new Replicas(servers, {
     ...{ max_in_flight: 4, first_token_timeout_ms: 60_000, health_every_ms: 1_000 },
-    ...{ model: "m", sharing, clock, log },
+    ...{ model: "m", sharedSlots, clock, log },
   });
   const ends: (() => void)[] = [];
   const ask = (times = 1) => {
@@ -74,7 +74,7 @@ function open(slots: Slots, process: string, names = ["host:1"], before?: Before
     const { replicas: all, waiting } = replicas.status();
     return [...all.map(({ inFlight }) => inFlight), waiting];
   };
-  return { clock, sharing, replicas, ask, end, count };
+  return { clock, sharedSlots, replicas, ask, end, count };
 }
 
 test("a process takes what it needs, and another one the rest", async () => {
