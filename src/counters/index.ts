@@ -10,7 +10,7 @@ type ShareOptions = Omit<SharedCountersOptions, "store" | "database" | "limits">
   database: Database;
   limits: LimiterGroup;
   capacities: { share(leader: Pick<SharedCounters, "take" | "release">): void };
-  modelSlots: { counter: Pick<SharedCounters, "isSure" | "reserve"> | null };
+  modelSlots: { share(counter: Pick<SharedCounters, "isSure" | "reserve">): void };
 };
 
 /**
@@ -25,6 +25,6 @@ export async function shareCounters(options: ShareOptions): Promise<readonly Sha
   const counters = new SharedCounters({ ...options, store });
   options.limits.share((limiter, name, rule) => counters.claim(limiter, name, rule));
   options.capacities.share(counters);
-  options.modelSlots.counter = counters;
+  options.modelSlots.share(counters);
   return [counters];
 }

@@ -26,40 +26,40 @@ return 0`);
 /**
  * Reserves slots for a process, in a hash by processes: how many it keeps and wants, and their
  * maximum, -1 for none. Returns how many it may use. Where another one waits for its share, that is
- * at most the own share; what a division leaves goes to those that got a slot least recently. Slots
- * of a process that has not renewed them lapse.
+ * at most the own share. What a division leaves goes round in turns of about a second: `turn` is
+ * the time by which a process comes first. Slots of a process that has not renewed them lapse.
  */
 export const HOLD = script(`${BEGIN}
+local us=t[1]*1e6+t[2]
 local keep,wanted,max=tonumber(ARGV[3]),tonumber(ARGV[4]),tonumber(ARGV[5])
-local own=tonumber(ARGV[2])
-local sum,others,before,got=0,{},0,0
+local me,others,sum={epoch=tonumber(ARGV[2]),slots=0,turn=0},{},0
 local all=redis.call('HGETALL',KEYS[2])
 for i=1,#all,2 do
-local slots,ends,want,at=all[i+1]:match('(%d+) (%d+) ?(%d*) ?(%d*)')
-local epoch=tonumber(all[i])
-slots,want,at=tonumber(slots),tonumber(want) or 0,tonumber(at) or 0
+local slots,ends,want,turn=all[i+1]:match('(%d+) (%d+) ?(%d*) ?(%d*)')
+local one={epoch=tonumber(all[i]),slots=tonumber(slots),want=tonumber(want) or 0}
+one.turn=tonumber(turn) or 0
 if tonumber(ends)<now then redis.call('HDEL',KEYS[2],all[i])
-elseif epoch==own then before,got=slots,at
-else
-sum=sum+slots
-others[#others+1]={epoch=epoch,slots=slots,want=want,got=at} end end
-local granted=wanted
+elseif one.epoch==me.epoch then me=one
+else sum=sum+one.slots others[#others+1]=one end end
+local granted,least=wanted,math.huge
 if max>=0 then
 granted=math.max(0,math.min(wanted,max-sum))
 local n=#others+1
-local me={epoch=own,got=got}
-local function isFirst(a,b) return a.got<b.got or (a.got==b.got and a.epoch<b.epoch) end
+least=math.floor(max/n)
+if me.slots>least and us-me.turn>1e6 then me.turn=us end
+local function isFirst(a,b) return a.turn<b.turn or (a.turn==b.turn and a.epoch<b.epoch) end
 local function share(one)
 local rank=isFirst(me,one) and 1 or 0
 for _,other in ipairs(others) do if isFirst(other,one) then rank=rank+1 end end
-return math.floor(max/n)+(rank<max%n and 1 or 0) end
+return least+(rank<max%n and 1 or 0) end
 for _,one in ipairs(others) do
 if one.slots<math.min(one.want,share(one)) then granted=math.min(granted,share(me)) end end end
 if keep==0 and wanted==0 then redis.call('HDEL',KEYS[2],ARGV[2]) return 0 end
 local slots=math.max(keep,granted)
-if slots>before then got=t[1]*1e6+t[2] end
+if slots>me.slots then me.turn=us
+elseif me.slots>least and slots<=least then me.turn=us+1e6 end
 redis.call('HSET',KEYS[2],ARGV[2],
-slots..string.format(' %.0f ',now+15000)..wanted..string.format(' %.0f',got))
+string.format('%.0f %.0f %.0f %.0f',slots,now+15000,wanted,me.turn))
 redis.call('PEXPIRE',KEYS[2],15000)
 return granted`);
 

@@ -48,7 +48,6 @@ export interface BackendOptions {
   tracer?: Tracer | null;
   units: ManagedServers;
   process: Pick<Process, "withLease">;
-  /** Counts the slots of replicas where several processes share them. */
   sharedSlots?: SharedSlots;
 }
 

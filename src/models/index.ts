@@ -83,7 +83,6 @@ export class Models {
     start: () => this.#start(),
     stop: () => this.#stop(),
   };
-  /** Counts the slots of replicas where several processes share them. */
   readonly sharedSlots: SharedSlots;
   readonly #catalogs: ModelCatalogs;
   #isStarted = false;
@@ -127,7 +126,7 @@ export class Models {
 class ModelCatalogs {
   readonly store: Bound<typeof modelStore>;
   readonly units: ManagedServers;
-  readonly sharedSlots = new SharedSlots();
+  readonly sharedSlots: SharedSlots;
   readonly #open: OpenBackend;
   readonly #options: BackendOptions;
 
@@ -135,6 +134,7 @@ class ModelCatalogs {
     this.store = database.bind(modelStore);
     this.#open = open;
     this.units = new ManagedServers({ ...options, database });
+    this.sharedSlots = new SharedSlots(options.clock);
     const { units, sharedSlots } = this;
     this.#options = { ...options, units, sharedSlots };
   }

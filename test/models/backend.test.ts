@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { ManagedServers } from "../../src/models/autostart/managed-servers.ts";
 import { openBackend } from "../../src/models/backend.ts";
-import { SharedSlots, type SlotCounter } from "../../src/models/replicas/shared-slots.ts";
+import { SharedSlots } from "../../src/models/replicas/shared-slots.ts";
+import type { SlotCounter } from "../../src/models/replicas/slot-share.ts";
 import { createTrustedEgress } from "../../src/net/index.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { readSettings } from "../../src/settings/index.ts";
@@ -29,8 +30,8 @@ afterEach(async () => {
 
 /** A backend whose model has these lines. */
 function open(model: string, server: string, counter: SlotCounter | null = null) {
-  const sharedSlots = new SharedSlots();
-  sharedSlots.counter = counter;
+  const sharedSlots = new SharedSlots(clock);
+  if (counter) sharedSlots.share(counter);
   const [settings] = readSettings(
     `[[models]]\nid = "one"\n${model}\n[models.upstream]\n${server}`,
     ...(["wadi.toml", {}, {}] as const),

@@ -3,8 +3,7 @@ import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
 import { Breaker } from "./breaker.ts";
 import { type CheckHealth, ReplicaHealth } from "./health.ts";
-import type { SharedSlots } from "./shared-slots.ts";
-import { SlotShare } from "./slot-share.ts";
+import { SlotClaim, type SlotClaimOptions } from "./slot-claim.ts";
 
 export interface ReplicaServer<S> {
   name: string;
@@ -12,19 +11,13 @@ export interface ReplicaServer<S> {
   check: CheckHealth | null;
 }
 
-export interface ReplicaOptions {
+export interface ReplicaOptions extends Omit<SlotClaimOptions, "name"> {
   /** Kind of server, as the log names it. */
   what?: string;
   model?: string;
-  /** Slots of each replica, in all processes together; 0 for no limit. */
-  max_in_flight: number;
-  sharedSlots?: SharedSlots;
   health_every_ms: number;
   clock: Clock;
   log: Log;
-  onChange(): void;
-  /** Requests that wait for this one. */
-  countWaiting(): number;
 }
 
 export interface ReplicaPlace {
@@ -40,7 +33,7 @@ export class Replica<S = unknown> {
   readonly server: S;
   readonly breaker: Breaker;
   readonly health: ReplicaHealth;
-  readonly share: SlotShare;
+  readonly claim: SlotClaim;
 
   constructor(
     { name, server, check }: ReplicaServer<S>,
@@ -53,11 +46,7 @@ export class Replica<S = unknown> {
     this.label = place.label;
     this.name = name;
     this.server = server;
-    this.share = new SlotShare({
-      ...options,
-      name: `replica:${model}:${place.label}`,
-      max: options.max_in_flight || Number.POSITIVE_INFINITY,
-    });
+    this.claim = new SlotClaim({ ...options, name: `replica:${model}:${place.label}` });
     this.breaker = new Breaker({
       clock,
       onTurn(isOpen) {
@@ -82,6 +71,6 @@ export class Replica<S = unknown> {
   }
 
   get inFlight(): number {
-    return this.share.inFlight;
+    return this.claim.inFlight;
   }
 }

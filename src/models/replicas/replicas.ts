@@ -139,11 +139,17 @@ export class Replicas<S> {
 
   start(): void {
     this.#slots.isStopped = false;
-    for (const { health } of this.#replicas) health.start();
+    for (const { claim, health } of this.#replicas) {
+      claim.start();
+      health.start();
+    }
   }
 
   stop(): void {
     this.#slots.isStopped = true;
-    for (const { health } of this.#replicas) health.stop();
+    for (const { claim, health } of this.#replicas) {
+      claim.isStopped = true;
+      health.stop();
+    }
   }
 }

@@ -56,7 +56,7 @@ export class ReplicaSlots<S> {
   find(tried: readonly Replica<S>[]): ReplicaSlot<S> | UpstreamError | null {
     const replica = this.#choose(tried);
     if (replica === null || "ok" in replica) return replica;
-    replica.share.inFlight += 1;
+    replica.claim.inFlight += 1;
     // Second attempts don't move the turn.
     if (tried.length === 0) this.#next = (replica.index + 1) % this.#replicas.length;
     return { replica, request: replica.breaker.begin() };
@@ -89,11 +89,11 @@ export class ReplicaSlots<S> {
       result = settled;
       return settled;
     } finally {
-      replica.share.inFlight -= 1;
+      replica.claim.inFlight -= 1;
       // Time spent in our own queue says nothing of the replica.
       const isRushed = leftMs < this.#fairMs && result !== null && isLate(result);
       replica.breaker.end(request, isRushed || this.isStopped ? null : result);
-      this.serve();
+      replica.claim.serve();
       if (result && !result.ok && result.noResponse) replica.health.doubt();
     }
   }
@@ -109,12 +109,12 @@ export class ReplicaSlots<S> {
   }
 
   #adjust(): void {
-    for (const { share } of this.#replicas) share.adjust();
+    for (const { claim } of this.#replicas) claim.adjust();
   }
 
   #choose(tried: readonly Replica<S>[]): Replica<S> | UpstreamError | null {
     const only = this.#only;
-    if (only && tried.length === 0 && only.share.isFree) {
+    if (only && tried.length === 0 && only.claim.isFree) {
       if (only.health.isHealthy && only.breaker.admits()) return only;
     }
     const isNew = (replica: Replica<S>) => tried.length === 0 || !tried.includes(replica);
@@ -133,12 +133,12 @@ export class ReplicaSlots<S> {
     let isFree = false;
     for (let n = 0; n < replicas.length; n++) {
       const replica = replicas[(this.#next + n) % replicas.length]!;
-      const { share, inFlight, health } = replica;
+      const { claim, inFlight, health } = replica;
       if (best && (inFlight > best.inFlight || (inFlight === best.inFlight && isFree))) continue;
       if (!health.isHealthy || !fits(replica)) continue;
       // One that may get a slot from the other processes at once is worth asking for it.
-      if (!share.isFree && !share.isAskable) best ??= null;
-      else [best, isFree] = [replica, share.isFree];
+      if (!claim.isFree && !claim.isAskable) best ??= null;
+      else [best, isFree] = [replica, claim.isFree];
     }
     return best && !isFree ? null : best;
   }

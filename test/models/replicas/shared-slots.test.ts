@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import type { CompletionOk } from "../../../src/models/index.ts";
 import { Replicas } from "../../../src/models/replicas/replicas.ts";
-import { SharedSlots, type SlotRequest } from "../../../src/models/replicas/shared-slots.ts";
+import { SharedSlots } from "../../../src/models/replicas/shared-slots.ts";
+import type { SlotRequest } from "../../../src/models/replicas/slot-share.ts";
 import { createManualClock, type ManualClock } from "../../support/clock.ts";
 
 /** A counter of all processes, without turns: who asks first has the slots. */
@@ -46,19 +47,18 @@ const NO_CHECK = { server: null, check: null };
 /** Replicas of the same process, which a reload replaces. */
 type Before = { clock: ManualClock; sharedSlots: SharedSlots };
 
-/** Replicas with four slots each, as one process has them. */
-function open(slots: Slots, process: string, names = ["host:1"], before?: Before) {
+/** Replicas with slots, as one process has them. */
+function open(slots: Slots, process: string, names = ["host:1"], before?: Before, max = 4) {
   const clock = before?.clock ?? createManualClock();
-  const sharedSlots = before?.sharedSlots ?? new SharedSlots();
-  sharedSlots.counter ??= slots.of(process);
+  const sharedSlots = before?.sharedSlots ?? new SharedSlots(clock);
+  if (!before) sharedSlots.share(slots.of(process));
   const servers = names.map((name) => ({ name, ...NO_CHECK }));
   const replicas = new Replicas(servers, {
-    ...{ max_in_flight: 4, first_token_timeout_ms: 60_000, health_every_ms: 1_000 },
+    ...{ max_in_flight: max, first_token_timeout_ms: 60_000, health_every_ms: 1_000 },
     ...{ model: "m", sharedSlots, clock, log },
   });
   const ends: (() => void)[] = [];
-  const ask = (times = 1) => {
-    const { signal } = new AbortController();
+  const ask = (times = 1, signal = new AbortController().signal) => {
     for (let n = 0; n < times; n++) {
       void replicas.call<CompletionOk>({ account: "a-1", signal }, () => {
         const { promise, resolve } = Promise.withResolvers<CompletionOk>();
@@ -289,4 +289,59 @@ test("requests of replaced replicas count beside those of the next ones, and all
   ]);
   expect(slots.counted.get("areplica:m:host:1")).toBe(0);
   next.replicas.stop();
+});
+
+test("requests that wait at replaced replicas go before those of the next ones", async () => {
+  const slots = new Slots();
+  slots.shares.set("a", 2);
+  const replaced = open(slots, "a");
+  const { clock } = replaced;
+  replaced.ask(4);
+  await clock.advance(0);
+  const next = open(slots, "a", ["host:1"], replaced);
+  next.ask(20);
+  await clock.advance(0);
+  expect([replaced.count(), next.count()]).toEqual([
+    [2, 2],
+    [0, 20],
+  ]);
+  // Those of the next ones are never idle.
+  for (let n = 0; n < 12; n++) {
+    replaced.end(1);
+    next.end(1);
+    await clock.advance(300);
+    expect(replaced.count()[0]! + next.count()[0]!).toBeLessThanOrEqual(2);
+  }
+  expect(replaced.count()).toEqual([0, 0]);
+  expect(next.count()[1]).toBeLessThan(18);
+});
+
+test("requests that wait at replaced replicas have the maximum of the next ones", async () => {
+  const slots = new Slots();
+  const other = open(slots, "b");
+  other.ask(2);
+  await other.clock.advance(0);
+  const replaced = open(slots, "a", ["host:1"], undefined, 1);
+  replaced.ask(1);
+  await replaced.clock.advance(0);
+  expect(replaced.count()).toEqual([0, 1]);
+  open(slots, "a", ["host:1"], replaced, 3);
+  await replaced.clock.advance(100);
+  expect(replaced.count()).toEqual([1, 0]);
+});
+
+test("one whose callers have left wants nothing any more", async () => {
+  const slots = new Slots();
+  const [other, { ask, count, clock }] = [open(slots, "b"), open(slots, "a")];
+  other.ask(4);
+  await other.clock.advance(0);
+  const leaving = new AbortController();
+  ask(2, leaving.signal);
+  await clock.advance(100);
+  expect(slots.asked.at(-1)?.[1]).toMatchObject({ wanted: 2 });
+  leaving.abort();
+  await clock.advance(100);
+  expect([count(), slots.asked.at(-1)?.[1]]).toEqual([[0, 0], { keep: 0, wanted: 0, max: 4 }]);
+  await clock.advance(0);
+  expect(clock.pending()).toBe(0);
 });
