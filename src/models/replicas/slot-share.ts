@@ -85,7 +85,10 @@ export class SlotShare {
 
   /** Lets requests that wait take free slots. */
   serve(): void {
-    for (const member of [...this.#members]) member.onFree();
+    for (const member of [...this.#members]) {
+      if (member.isOver) this.#members.delete(member);
+      else member.onFree();
+    }
   }
 
   /** Asks for the slots that are missing, and gives back those that are not used. */
@@ -106,7 +109,6 @@ export class SlotShare {
   #sum(): { inFlight: number; waiting: number } {
     let [inFlight, waiting] = [0, 0];
     for (const member of this.#members) {
-      if (member.isOver) this.#members.delete(member);
       inFlight += member.inFlight;
       waiting += member.countWaiting();
     }
