@@ -33,6 +33,13 @@ interface DocsPage extends Pick<DocsTopic, "name" | "summary" | "group"> {
 
 export function createDocsPages(options: DocsOptions): StaticPage[] {
   const pages = listPages(options);
+  const answers = new Map(
+    pages.map(({ name, writeBody }) => [name, keep("text/html", () => writePage(name, writeBody))]),
+  );
+  const writePage = async (name: string, writeBody: DocsPage["writeBody"]) => {
+    const body = await writeBody();
+    return writeHtml({ title: `${titleOf(name)} · Wadi`, body, nav: writeNav(pages, name) });
+  };
   return [
     { path: "/", answer: (request) => answerRoot(request, options) },
     { path: "/docs", answer: keep("text/html", async () => writeIndex(pages)) },
@@ -40,13 +47,14 @@ export function createDocsPages(options: DocsOptions): StaticPage[] {
       path: "/docs/style.css",
       answer: keep("text/css", async () => unpackText(await Bun.file(style).bytes())),
     },
-    ...pages.map(({ name, writeBody }) => ({
-      path: `/docs/${name}`,
-      answer: keep("text/html", async () => {
-        const body = await writeBody();
-        return writeHtml({ title: `${titleOf(name)} · Wadi`, body, nav: writeNav(pages, name) });
-      }),
-    })),
+    {
+      path: "/docs/:topic",
+      answer({ url }) {
+        const answer = answers.get(new URL(url).pathname.slice("/docs/".length));
+        if (!answer) throw apiError("not_found");
+        return answer();
+      },
+    },
   ];
 }
 
