@@ -33,7 +33,7 @@ export const read = (...definitions: McpDefinition[]): ServerReading => ({
   ...{ definitions, skipped: [], protocol_version: "2026-07-28", title: "Far" },
 });
 export const take = (fields: object = {}) => ({
-  ...{ now: NOW, limits: within(100), isAccepted: false },
+  ...{ now: NOW, limits: within(100), isAccepted: false, reserved: [] as string[] },
   ...fields,
 });
 const create = (
@@ -106,6 +106,32 @@ const serverCases: Case[] = [
       ]);
       expect(await tools.find("a-1", "far_a")).toMatchObject({ status: "enabled" });
       expect(await tools.find("a-1", "far_e")).toBeUndefined();
+    },
+  },
+  {
+    method: "mcp_servers.create",
+    title: "takes no name of a built-in tool",
+    act: ({ mcpServers }) =>
+      mcpServers.create(
+        makeServer("far"),
+        read(define("far_a"), define("far_b")),
+        take({ reserved: ["far_b"] }),
+      ),
+    async check(answer, { tools }) {
+      const problem = "The platform has a tool of this name.";
+      expect((answer as McpServerRow).skipped).toEqual([{ tool: "FAR_B", problem }]);
+      expect(await tools.find("a-1", "far_a")).toBeDefined();
+      expect(await tools.find("a-1", "far_b")).toBeUndefined();
+    },
+  },
+  {
+    method: "mcp_servers.refresh",
+    title: "leaves a tool its name that a built-in one has had since",
+    setup: (stores) => create(stores, "far", read(define("far_a"))),
+    act: (stores) => refresh(stores, "far", read(define("far_a")), { reserved: ["far_a"] }),
+    async check(answer, { tools }) {
+      expect((answer as McpServerRow).skipped).toEqual([]);
+      expect(await tools.find("a-1", "far_a")).toMatchObject({ status: "enabled" });
     },
   },
   {

@@ -7,6 +7,8 @@ import { createWire, type McpTarget, makeEnvelope, type Wire, writeStateless } f
 
 const UNSUPPORTED_REVISION = -32022;
 const NO_METHOD = -32601;
+/** Statuses by which a server with sessions refuses a request without one. */
+const UNREAD_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 406, 415]);
 /** Maximum requests of a server that are refused beside one request of ours; others are ignored. */
 const REFUSALS_MAX = 16;
 
@@ -35,17 +37,22 @@ export class McpClient {
   }
 
   async request(target: McpTarget, request: McpRequest): Promise<McpReply> {
-    const endAt = this.#wire.clock.monotonic() + request.timeoutMs;
-    for (let isRetry = false; ; isRetry = true) {
-      // A session that its server has forgotten is not taken over again.
-      const wanted = isRetry ? { ...target, adopted: undefined } : target;
-      const session = await this.#sessions.open(wanted, { endAt, signal: request.signal });
-      if ("ok" in session) return session;
-      const outcome = await this.#send(target, session, request, endAt);
-      if (isRetry || !isForgotten(outcome, session)) return { ...outcome, session };
-      // The server refused the request unread, so that it can be sent again.
-      this.#sessions.forget(target);
-    }
+    const budget = {
+      endAt: this.#wire.clock.monotonic() + request.timeoutMs,
+      signal: request.signal,
+    };
+    const session = await this.#sessions.open(target, budget);
+    if ("ok" in session) return session;
+    const outcome = await this.#send(target, session, request, budget.endAt);
+    const isForgotten = session.id !== null && outcome.status === 404;
+    if (!isForgotten && !mayBeReplaced(outcome, session, request)) return { ...outcome, session };
+    this.#sessions.forget(target);
+    // A session that its server has forgotten is not taken over again.
+    const next = await this.#sessions.open({ ...target, adopted: undefined }, budget);
+    if ("ok" in next) return isForgotten ? next : { ...outcome, session };
+    if (!isForgotten && next.isStateless === session.isStateless) return { ...outcome, session };
+    // The server refused the request unread, so that it can be sent again.
+    return { ...(await this.#send(target, next, request, budget.endAt)), session: next };
   }
 
   /** Ends the session, which others may share. */
@@ -102,8 +109,16 @@ function refuse({ id, method }: Extract<RpcMessage, { kind: "request" }>): JsonO
   return { id, error: { code: NO_METHOD, message } };
 }
 
-/** The server knows the session, or the revision, no more. */
-function isForgotten(outcome: McpOutcome, { isStateless, id }: Session): boolean {
-  if (isStateless) return outcome.ok && outcome.answer.error?.code === UNSUPPORTED_REVISION;
-  return id !== null && outcome.status === 404;
+/** Tells by a refusal that another version of the server may speak another revision. */
+function mayBeReplaced(
+  outcome: McpOutcome,
+  { isStateless }: Session,
+  { method }: McpRequest,
+): boolean {
+  const code = outcome.ok ? outcome.answer.error?.code : undefined;
+  // A list can be asked for again whatever became of it.
+  if (method === "tools/list" && code !== undefined) return true;
+  // A server with sessions may use the same statuses for arguments.
+  if (!isStateless) return code === UNSUPPORTED_REVISION || code === NO_METHOD;
+  return code === UNSUPPORTED_REVISION || UNREAD_STATUSES.has(outcome.status ?? 0);
 }

@@ -6,6 +6,7 @@ import { ApiError, apiError } from "../../../platform/errors.ts";
 import type { Ids } from "../../../platform/ids.ts";
 import { shorten, writeOneLine } from "../../../platform/text.ts";
 import type { Settings } from "../../../settings/index.ts";
+import type { Catalog } from "../catalog.ts";
 import type { OpenCredentials } from "../connections/connections.ts";
 import { scrub } from "../http/scrub.ts";
 import type { CheckSchema } from "../json-schema/check.ts";
@@ -34,6 +35,7 @@ export interface McpServersDeps {
   egress: Pick<GuardedEgress, "validate">;
   clock: Clock;
   ids: Pick<Ids, "uuid">;
+  catalog: Pick<Catalog, "find">;
   settings(): Pick<Settings, "limits">;
 }
 
@@ -68,8 +70,8 @@ export class McpServers {
       ...{ created_at: now, refresh_at: now + REFRESH_EVERY_MS },
     };
     const read = await this.#read(row);
-    if ("problem" in read) return store.create({ ...row, ...read }, null, this.#take(true));
-    return store.create(row, read, this.#take(true));
+    if ("problem" in read) return store.create({ ...row, ...read }, null, this.#take(true, null));
+    return store.create(row, read, this.#take(true, read));
   }
 
   /** Reads a server's tools again; a failure is noted on it. Undefined: it is gone. */
@@ -78,16 +80,18 @@ export class McpServers {
     const { id, account_id } = row;
     const reading = await this.#read(row);
     if ("problem" in reading) return store.noteProblem(id, account_id, reading.problem);
-    return store.refresh({ id, account_id }, reading, this.#take(false));
+    return store.refresh({ id, account_id }, reading, this.#take(false, reading));
   }
 
   async listTools(id: string, account_id: string): Promise<McpTool[]> {
     return describeTools(await this.#deps.store.listTools(id, account_id));
   }
 
-  #take(isAccepted: boolean): TakeReading {
-    const { clock, settings } = this.#deps;
-    return { now: clock.now(), limits: settings().limits, isAccepted };
+  #take(isAccepted: boolean, reading: ServerReading | null): TakeReading {
+    const { catalog, clock, settings } = this.#deps;
+    const names = reading?.definitions.map(({ name }) => name) ?? [];
+    const reserved = names.filter((name) => catalog.find(name) !== undefined);
+    return { now: clock.now(), limits: settings().limits, isAccepted, reserved };
   }
 
   async #read(row: ReadServer): Promise<ServerReading | { problem: string }> {

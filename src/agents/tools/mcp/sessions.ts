@@ -88,16 +88,34 @@ export class Sessions {
   }
 
   async #begin(target: McpTarget, budget: Budget): Promise<Session | McpFailure> {
-    const known = this.#revisions.get(target.url) || null;
-    let session: Session | McpFailure | null = null;
+    const { url, adopted } = target;
     const [newest] = SESSION_REVISIONS;
     // Only that revision has tasks, for which sessions are taken over.
-    if (target.adopted) session = takeTasks(makeSession(newest!, target.adopted));
-    else if (known === STATELESS_REVISION) session = makeSession(STATELESS_REVISION);
-    else if (known === null) session = await this.#discover(target, budget);
-    session ??= await this.#initialize(target, budget);
-    if (!("ok" in session)) this.#revisions.set(target.url, session.revision, target.url.length);
+    if (adopted) return takeTasks(makeSession(newest!, adopted));
+    const known = this.#revisions.get(url) || null;
+    if (known === STATELESS_REVISION) return makeSession(STATELESS_REVISION);
+    const first = known === null ? null : await this.#initialize(target, budget);
+    const session = first && !isRefusal(first) ? first : await this.#detect(target, budget, first);
+    // The request itself, which waits for the session, never left.
+    if ("ok" in session) return { ...session, sent: false };
+    if (known !== null && known !== session.revision) this.#dropAll(url);
+    this.#revisions.set(url, session.revision, url.length);
     return session;
+  }
+
+  /** Finds the revision; `refusal` is the one of a handshake that was tried before. */
+  async #detect(
+    target: McpTarget,
+    budget: Budget,
+    refusal: Session | McpFailure | null,
+  ): Promise<Session | McpFailure> {
+    const found = await this.#discover(target, budget);
+    return found ?? refusal ?? this.#initialize(target, budget);
+  }
+
+  /** Forgets the sessions of a server that another version of it has replaced. */
+  #dropAll(url: string): void {
+    for (const [name, { target }] of this.#held) if (target.url === url) this.#drop(name);
   }
 
   /** Asks as a stateless server is asked; null: it is none. */
@@ -108,7 +126,7 @@ export class Sessions {
       params: { _meta: makeEnvelope() },
       headers: writeStateless(method, null),
     });
-    if (!outcome.ok) return isFinal(outcome) ? unsent(outcome) : null;
+    if (!outcome.ok) return isRefusal(outcome) ? null : outcome;
     const { result } = outcome.answer;
     const versions = result?.supportedVersions;
     if (!Array.isArray(versions) || !versions.includes(STATELESS_REVISION)) return null;
@@ -123,7 +141,7 @@ export class Sessions {
       params: { protocolVersion: newest, capabilities: {}, clientInfo: CLIENT_INFO },
       headers: {},
     });
-    if (!outcome.ok) return unsent(outcome);
+    if (!outcome.ok) return outcome;
     const { result, error } = outcome.answer;
     // The server's own words could reach a model, which would not know that they are outside text.
     if (!result) return fail(`The server refused the handshake (${error!.code}).`);
@@ -138,7 +156,7 @@ export class Sessions {
     const session = revision === newest && isObject(call) ? takeTasks(made) : made;
     const message = { method: "notifications/initialized" };
     const failure = await this.#wire.note(target, session.headers, message, budget);
-    return failure ? unsent(failure) : session;
+    return failure ?? session;
   }
 }
 
@@ -156,17 +174,14 @@ function makeSession(revision: string, id: string | null = null, info: unknown =
   return { revision, isStateless, id, title, ...own };
 }
 
-/** The server cannot be used now, whichever revision it speaks. */
-function isFinal({ sent, code, status }: McpFailure): boolean {
-  if (!sent || code === "timeout" || code === "aborted" || code === "reset") return true;
-  return status === 401 || status === 403 || (status !== null && status >= 500);
-}
-
-/** A failure before the request itself, which never left. */
-function unsent(failure: McpFailure): McpFailure {
-  return { ...failure, sent: false };
+/** Tells a refusal, which may be of the revision alone, from a server that cannot be used now. */
+function isRefusal(opened: Session | McpFailure): opened is McpFailure {
+  if (!("ok" in opened)) return false;
+  const { sent, code, status } = opened;
+  if (!sent || code === "timeout" || code === "aborted" || code === "reset") return false;
+  return status !== 401 && status !== 403 && (status === null || status < 500);
 }
 
 function fail(message: string): McpFailure {
-  return { ok: false, code: "no_answer", sent: false, status: null, message };
+  return { ok: false, code: "no_answer", sent: true, status: null, message };
 }

@@ -58,6 +58,8 @@ export interface TakeReading {
   limits: ToolLimits;
   /** The owner asks for the tools as they are now, so that none waits to be accepted. */
   isAccepted: boolean;
+  /** Names of listed tools that built-in ones have. */
+  reserved: readonly string[];
 }
 
 export const mcpServerStore = store(
@@ -167,13 +169,14 @@ async function takeReading(
   tx: Tx,
   row: McpServerRow,
   { definitions, skipped, protocol_version, title }: ServerReading,
-  { now, limits, isAccepted }: TakeReading,
+  { now, limits, isAccepted, reserved }: TakeReading,
 ): Promise<McpServerRow> {
   const refused: SkippedTool[] = [];
   const kept = new Set<string>();
   for (const definition of definitions) {
     const listed = makeRevision(row, definition, now);
-    const problem = await takeListed(tx, listed, { limits, isAccepted });
+    const isReserved = reserved.includes(definition.name);
+    const problem = await takeListed(tx, listed, { limits, isAccepted, isReserved });
     if (problem === null) kept.add(definition.name);
     else refused.push({ tool: definition.tool, problem });
   }

@@ -13,7 +13,7 @@ import { allow } from "../../../spec/gateway/keys.ts";
 import { KEY, type TestApp } from "../../../support/app.ts";
 import { createManualClock } from "../../../support/clock.ts";
 import { addServer, listTools, makeAgent, refresh, runOnce, setRisk, startMcp } from "./front.ts";
-import { ECHO, openStatelessPeer } from "./peers.ts";
+import { ECHO, openSessionPeer, openStatelessPeer } from "./peers.ts";
 
 let app: TestApp;
 beforeAll(async () => {
@@ -121,6 +121,48 @@ describe("a server", () => {
       const reply = await app.post("/v1/mcp/servers", { name, url: peer.url });
       await expectRefusal(reply, 400, undefined, "name");
     }
+  });
+
+  test("takes no built-in tool's name, at its registration and later", async () => {
+    using peer = openStatelessPeer({ tools: [{ ...ECHO, name: "set" }, ECHO] });
+    const server = await addServer(app, peer.url, { name: "memory" });
+    const problem = "The platform has a tool of this name.";
+    expect(server.skipped).toEqual([{ tool: "set", problem }]);
+    peer.behaviour.tools = [{ ...ECHO, name: "get" }, ECHO];
+    expect((await refresh(app, server.id)).skipped).toEqual([{ tool: "get", problem }]);
+    expect(await listTools(app, server.id)).toMatchObject([{ name: "memory_echo" }]);
+    for (const name of ["memory_set", "memory_get"]) {
+      expect(await readJson(await app.get(`/v1/tools/${name}`))).toMatchObject({ kind: "builtin" });
+    }
+  });
+
+  test.each([
+    ["a stateless one", openSessionPeer, openStatelessPeer],
+    ["one with sessions", openStatelessPeer, openSessionPeer],
+  ])("that %s replaces at its address is read and called on", async (_, before, after) => {
+    using first = before({ tools: [ECHO] });
+    using second = after({ tools: [ECHO] });
+    let peer = first;
+    using front = Bun.serve({
+      ...{ hostname: "127.0.0.1", port: 0 },
+      async fetch(request) {
+        const { method, headers } = request;
+        const body = await request.text();
+        return fetch(peer.url, { method, headers, ...(body !== "" && { body }) });
+      },
+    });
+    const name = `replaced${front.port}`;
+    const { id } = await addServer(app, `${front.url.origin}/mcp`, { name });
+    const tool = `${name}_echo`;
+    await setRisk(app, tool, "read");
+    const agent = await makeAgent(app, [tool]);
+    expect((await runOnce(app, agent, tool)).result.outcome).toBe("ok");
+    peer = second;
+    expect(await refresh(app, id)).toMatchObject({ problem: null, skipped: [] });
+    expect((await runOnce(app, agent, tool)).result.outcome).toBe("ok");
+    peer = first;
+    expect((await runOnce(app, agent, tool)).result.outcome).toBe("ok");
+    expect([first.calls.length, second.calls.length]).toEqual([2, 1]);
   });
 
   test("is one of four that an account reads at once, and keeps no other account waiting", async () => {
@@ -253,6 +295,7 @@ describe("the list of a server", () => {
       },
       store: { refresh, noteProblem: async (_id: string, _a: string, problem: string) => problem },
       ...{ clock, checkSchema: async () => null, settings: () => ({ limits: {} }) },
+      catalog: { find: () => undefined },
     };
     const servers = new McpServers(deps as unknown as McpServersDeps);
     const found = await servers.refresh({ ...ROW, connection_id: null } as McpServerRow);

@@ -30,6 +30,8 @@ interface TakeOptions {
   limits: ToolLimits;
   /** The owner asks for the server's tools as they are now. */
   isAccepted: boolean;
+  /** A built-in tool has the name; a tool that had it before that one keeps it. */
+  isReserved: boolean;
 }
 
 /**
@@ -39,10 +41,11 @@ interface TakeOptions {
 export async function takeListed(
   tx: Tx,
   listed: StoredRevision & { mcp: McpOrigin },
-  { limits, isAccepted }: TakeOptions,
+  { limits, isAccepted, isReserved }: TakeOptions,
 ): Promise<string | null> {
   const { account_id, name, created_at, mcp } = listed;
   const latest = await findLatest(tx, account_id, name);
+  if (!latest && isReserved) return "The platform has a tool of this name.";
   if (!latest) return addListed(tx, listed, limits);
   const own = await tx.one(
     Origin,
