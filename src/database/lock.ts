@@ -6,7 +6,7 @@ import type { SQL } from "bun";
 import { giveToOwnerOf } from "../platform/file-owner.ts";
 import { openLibc } from "../platform/libc.ts";
 import { DatabaseInUse } from "./errors.ts";
-import { CONNECT_TIMEOUT_S } from "./postgres-connections.ts";
+import { CONNECT_TIMEOUT_S, SESSION } from "./postgres-connections.ts";
 import { ServerReadOnly } from "./postgres-failures.ts";
 import { isBusy } from "./sqlite.ts";
 
@@ -20,6 +20,10 @@ const LOCK_OFFSET = 2n ** 62n;
 const FLOCK_BYTES = 32;
 
 const POSTGRES_LOCK = 7_241_987;
+/** Has the server end within 15 seconds the session, and so the lock, of a machine that is lost. */
+const PROBES = Object.entries({ idle: 5, interval: 5, count: 2 })
+  .map(([name, value]) => `, set_config('tcp_keepalives_${name}', '${value}', false)`)
+  .join("");
 const RECLAIM_EVERY_MS = 1_000;
 /** Maximum tries: a server needs a while to notice that a cut session is dead. */
 const RECLAIM_TRIES_MAX = 60;
@@ -143,6 +147,7 @@ class PostgresLock {
     this.#session = new Bun.SQL({
       url,
       max: 1,
+      connection: SESSION,
       connectionTimeout: CONNECT_TIMEOUT_S,
       onclose: () => {
         if (this.#isHeld) void this.#reclaim();
@@ -168,7 +173,7 @@ class PostgresLock {
     // A standby has locks of its own: the session is ended, and the next one may meet the leader.
     const statement = `SELECT CASE WHEN pg_is_in_recovery()
       THEN pg_terminate_backend(pg_backend_pid()) AND NULL
-      ELSE pg_try_advisory_lock${suffix}(${POSTGRES_LOCK}) END AS taken`;
+      ELSE pg_try_advisory_lock${suffix}(${POSTGRES_LOCK}) END AS taken${PROBES}`;
     const [{ taken }] = await this.#session.unsafe(statement);
     if (taken === null) throw new ServerReadOnly();
     return taken;

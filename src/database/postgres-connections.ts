@@ -18,10 +18,14 @@ const CONNECTIONS_BESIDE = 2;
 /** Maximum attempts to begin; the first one that is cut off ends the other idle connections. */
 const ATTEMPTS_MAX = 3;
 export const CONNECT_TIMEOUT_S = 10;
+/** Start options of a session; a pooler in front takes none. */
+export const SESSION = { application_name: "wadi" };
 
 /** A pooler lends another session to each transaction, which must prepare nothing in it. */
 export function openPool(url: string, connectionsMax: number, prepare = true): SQL {
-  return new Bun.SQL({ url, max: connectionsMax, connectionTimeout: CONNECT_TIMEOUT_S, prepare });
+  const connection = prepare ? SESSION : {};
+  const connectionTimeout = CONNECT_TIMEOUT_S;
+  return new Bun.SQL({ url, max: connectionsMax, connectionTimeout, prepare, connection });
 }
 
 interface Connection {
