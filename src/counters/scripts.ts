@@ -27,7 +27,8 @@ return 0`);
  * Reserves slots for a process, in a hash by processes: how many it keeps and wants, and their
  * maximum, -1 for none. Returns how many it may use. Where another one waits for its share, that is
  * at most the own share. What a division leaves goes round in turns of about a second: `turn` is
- * the time by which a process comes first. Slots of a process that has not renewed them lapse.
+ * the time by which a process comes first, kept while it wants none: one with few callers would
+ * always come first. Slots of a process that has not renewed them lapse.
  */
 export const HOLD = script(`${BEGIN}
 local us=t[1]*1e6+t[2]
@@ -40,7 +41,7 @@ local one={epoch=tonumber(all[i]),slots=tonumber(slots),want=tonumber(want) or 0
 one.turn=tonumber(turn) or 0
 if tonumber(ends)<now then redis.call('HDEL',KEYS[2],all[i])
 elseif one.epoch==me.epoch then me=one
-else sum=sum+one.slots others[#others+1]=one end end
+elseif one.slots+one.want>0 then sum=sum+one.slots others[#others+1]=one end end
 local granted,least=wanted,math.huge
 if max>=0 then
 granted=math.max(0,math.min(wanted,max-sum))
@@ -54,7 +55,6 @@ for _,other in ipairs(others) do if isFirst(other,one) then rank=rank+1 end end
 return least+(rank<max%n and 1 or 0) end
 for _,one in ipairs(others) do
 if one.slots<math.min(one.want,share(one)) then granted=math.min(granted,share(me)) end end end
-if keep==0 and wanted==0 then redis.call('HDEL',KEYS[2],ARGV[2]) return 0 end
 local slots=math.max(keep,granted)
 if slots>me.slots then me.turn=us
 elseif me.slots>least and slots<=least then me.turn=us+1e6 end

@@ -40,7 +40,7 @@ export interface SharedCountersOptions {
   limits: { export(): LimitStates };
   clock: Clock;
   log: Log;
-  /** Deadline of a call to Valkey; 50 ms by default. */
+  /** Deadline of a call to Valkey, in milliseconds; 250 by default. */
   callMs?: number;
 }
 
@@ -69,7 +69,7 @@ export class SharedCounters implements Service {
     this.#options = options;
     const { url, callMs, store, clock, log } = options;
     this.#store = store;
-    this.#valkey = new Valkey(url, callMs);
+    this.#valkey = new Valkey(url, this.#key("probe"), callMs);
     this.#loop = new WorkerLoop({
       clock,
       work: () => this.#look(),
@@ -123,6 +123,10 @@ export class SharedCounters implements Service {
     return this.#options.clock.monotonic() - this.#confirmedAt <= FENCE_MS;
   }
 
+  get #canAsk(): boolean {
+    return this.#place.mode !== "waiting" && this.isSure;
+  }
+
   /** Takes one of `max` slots of all processes. */
   async take(service: string, max: number): Promise<boolean> {
     const slots = this.#countSlots(service) + 1;
@@ -146,9 +150,9 @@ export class SharedCounters implements Service {
    */
   async reserve(service: string, demand: SlotDemand): Promise<number | null> {
     const { keep, wanted } = demand;
-    this.#slots.set(service, Math.max(keep, wanted));
+    // Without an answer it may have them; one that is not asked for them gives none.
+    this.#slots.set(service, this.#canAsk ? Math.max(keep, wanted) : keep);
     const granted = await this.#decide(() => this.#hold(service, demand, true));
-    // Without an answer it may have them.
     if (granted !== null) this.#slots.set(service, Math.max(keep, granted));
     return granted;
   }
@@ -180,7 +184,7 @@ export class SharedCounters implements Service {
   /** Decides only where it is sure who counts, before and after. */
   async #decide<T>(ask: () => Promise<T | null>): Promise<T | null> {
     const place = this.#place;
-    if (place.mode === "waiting" || !this.isSure) return null;
+    if (!this.#canAsk) return null;
     const asking = ask().catch(() => null);
     this.#deciding.add(asking);
     const answer = await asking;
@@ -210,7 +214,7 @@ export class SharedCounters implements Service {
   async #look(): Promise<NextPass> {
     const { clock, process } = this.#options;
     const askedAt = clock.monotonic();
-    const place = (await this.#store.find())!;
+    const place = (await this.#store.find().catch((failure) => this.#renewAlone(failure)))!;
     const { mode, term } = place;
     this.#confirmedAt = askedAt;
     switch (mode) {
@@ -248,8 +252,18 @@ export class SharedCounters implements Service {
       if ((await this.#valkey.reach()) !== server) return false;
       this.#set("valkey", term);
     }
-    for (const [service, slots] of this.#slots) if (slots > 0) await this.#tell(service);
+    await this.#renew();
     return true;
+  }
+
+  /** Keeps the slots of requests under way while the database is away. */
+  async #renewAlone(failure: unknown): Promise<never> {
+    if (this.#place.mode === "valkey") await this.#renew();
+    throw failure;
+  }
+
+  async #renew(): Promise<void> {
+    for (const [service, slots] of this.#slots) if (slots > 0) await this.#tell(service);
   }
 
   async #lose(term: number): Promise<void> {
@@ -291,14 +305,19 @@ export class SharedCounters implements Service {
         const pairs = rows
           .slice(at, at + PAIRS_MAX)
           .flatMap(({ age, requests }) => [age, requests]);
-        if ((await this.#valkey.run(FILL, [key, `${key}:c`], pairs)) === null) return false;
+        if (!(await this.#write(FILL, [key, `${key}:c`], pairs))) return false;
       }
     }
     for (const { service, epoch, slots } of await this.#store.listSlots()) {
       const key = this.#key(`${term}:slots:${service}`);
-      if ((await this.#valkey.run(FILL_SLOTS, [key], [epoch, slots])) === null) return false;
+      if (!(await this.#write(FILL_SLOTS, [key], [epoch, slots]))) return false;
     }
-    return (await this.#valkey.run(OPEN, [this.#key("term")], [term])) !== null;
+    return this.#write(OPEN, [this.#key("term")], [term]);
+  }
+
+  async #write(...call: Parameters<Valkey["run"]>): Promise<boolean> {
+    const answer = await this.#valkey.run(...call);
+    return answer !== null && answer >= 0;
   }
 }
 

@@ -10,6 +10,11 @@ const TURNS = 3;
 const DEADLINES_MAX = 3;
 const CONNECT_MS = 500;
 
+/** Replies of a server that takes no writes: it is full, a replica, or without its replicas. */
+const REFUSALS = /^(OOM|READONLY|NOREPLICAS|MISCONF|NOPERM|MASTERDOWN)\b/;
+/** Answer of a script that was refused, as where the counters are lost. */
+const REFUSED = -1;
+
 export interface Script {
   text: string;
   hash: string;
@@ -19,16 +24,21 @@ export function script(text: string): Script {
   return { text, hash: new Bun.CryptoHasher("sha1").update(text).digest("hex") };
 }
 
+const PROBE = script("redis.call('SET',KEYS[1],'','PX',1000) return 0");
+
 export class Valkey {
   readonly #url: string;
+  /** Key that shows by a write that the server takes writes. */
+  readonly #probe: string;
   readonly #callMs: number;
   /** The network is real where the clock of a test is not. */
   readonly #clock = createSystemClock();
   #client: Bun.RedisClient | null = null;
   #server: string | null = null;
 
-  constructor(url: string, callMs = CALL_MS) {
+  constructor(url: string, probe: string, callMs = CALL_MS) {
     this.#url = url;
+    this.#probe = probe;
     this.#callMs = callMs;
   }
 
@@ -36,12 +46,16 @@ export class Valkey {
     return this.#client?.connected === true && this.#server !== null;
   }
 
-  /** Connects where needed, and returns the run id of the server; null: it is away, or slow. */
+  /**
+   * Connects where needed, and returns the run id of the server; null: it is away, slow, or takes
+   * no writes.
+   */
   async reach(): Promise<string | null> {
     try {
       if (!this.#client?.connected) await this.#connect();
       const text = await this.#within(this.#client!.send("INFO", ["server"]));
       this.#server = /^run_id:(\w+)/m.exec(String(text))?.[1] ?? null;
+      if ((await this.run(PROBE, [this.#probe], [])) !== 0) this.close();
     } catch {
       this.close();
     }
@@ -49,8 +63,8 @@ export class Valkey {
   }
 
   /**
-   * Runs a script that returns a number; null: no answer. A failure ends the connection, and what
-   * was under way may have been done.
+   * Runs a script that returns a number; null: no answer; negative: the server refuses it. A
+   * failure ends the connection, and what was under way may have been done.
    */
   async run({ text, hash }: Script, keys: readonly string[], args: readonly (string | number)[]) {
     const client = this.#client;
@@ -63,9 +77,9 @@ export class Valkey {
     });
     try {
       return Number(await this.#within(call));
-    } catch {
+    } catch (failure) {
       if (client === this.#client) this.close();
-      return null;
+      return REFUSALS.test(String((failure as Error).message)) ? REFUSED : null;
     }
   }
 

@@ -12,7 +12,7 @@ import { openTestDatabase } from "../support/database.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 
 export interface Setup {
-  place: DatabaseLocation;
+  place: Extract<DatabaseLocation, { kind: "postgres" }>;
   /** Port of Valkey. */
   port: number;
   rule: LimitRule;
@@ -25,7 +25,10 @@ export type TestProcess = Awaited<ReturnType<typeof openProcess>>;
 
 export async function openProcess({ place, port, rule, installation, slots = 2 }: Setup) {
   const clock = createSystemClock();
-  const database = await openTestDatabase(place);
+  const { hostname, port: serverPort } = new URL(place.url);
+  const databaseProxy = startTcpProxy(hostname, Number(serverPort));
+  const proxied = Object.assign(new URL(place.url), { port: String(databaseProxy.port) }).href;
+  const database = await openTestDatabase({ ...place, url: proxied });
   const processes = database.bind(processStore);
   const epoch = await processes.register(clock.now());
   const limiter = new RateLimiter(clock, rule);
@@ -47,6 +50,7 @@ export async function openProcess({ place, port, rule, installation, slots = 2 }
   await counters.start();
   return {
     ...{ epoch, limiter, limits, capacity, sharedSlots, proxy, counters, lines, database },
+    databaseProxy,
     get isOn() {
       return counters.status().state === "on";
     },
@@ -55,6 +59,7 @@ export async function openProcess({ place, port, rule, installation, slots = 2 }
       await processes.end(epoch, clock.now());
       proxy.stop();
       await database.close();
+      databaseProxy.stop();
     },
   };
 }

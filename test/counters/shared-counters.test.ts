@@ -1,6 +1,7 @@
 // Tests that several processes together keep a limit, whatever happens to Valkey.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { processStore } from "../../src/cluster/store.ts";
+import { counterStore } from "../../src/counters/store.ts";
 import type { DatabaseLocation } from "../../src/database/index.ts";
 import type { CompletionOk } from "../../src/models/index.ts";
 import { Replicas } from "../../src/models/replicas/replicas.ts";
@@ -28,7 +29,7 @@ if (SERVER && HAS_VALKEY) {
 function testProcesses(server: string): void {
   let ground: Ground;
   let valkey: TestValkey;
-  let place: DatabaseLocation;
+  let place: Extract<DatabaseLocation, { kind: "postgres" }>;
   const open: TestProcess[] = [];
   beforeAll(async () => {
     ground = openEmptiedServer(server);
@@ -43,7 +44,7 @@ function testProcesses(server: string): void {
   });
 
   async function start(rule = MINUTE, slots?: number): Promise<TestProcess[]> {
-    place = { ...(await ground.makePlace()), isShared: true } as DatabaseLocation;
+    place = { ...(await ground.makePlace()), isShared: true } as typeof place;
     const setup = {
       ...{ place, rule, slots },
       port: valkey.port,
@@ -176,7 +177,7 @@ function testProcesses(server: string): void {
   test("notice that Valkey was emptied, and count what they have admitted", async () => {
     const all = await start();
     const attempts = await askAll(all, 30);
-    await valkey.empty();
+    await valkey.send("FLUSHALL");
     while (!attempts.some(({ waitMs }) => waitMs > 30_000)) {
       attempts.push(...(await askAll(all, 4)));
     }
@@ -184,6 +185,63 @@ function testProcesses(server: string): void {
     attempts.push(...(await askAll(all, 10)));
     expect(countAdmitted(attempts)).toBe(120);
   });
+
+  test.each([
+    ["is full", ["maxmemory", "1"], ["maxmemory", "0"]],
+    ["lacks its replicas", ["min-replicas-to-write", "1"], ["min-replicas-to-write", "0"]],
+  ])("count in PostgreSQL while Valkey answers and %s", async (_, fault, mended) => {
+    const all = await start();
+    const attempts = await askAll(all, 10);
+    const places = all[0]!.database.bind(counterStore);
+    await valkey.send("CONFIG", "SET", ...fault);
+    while (countAdmitted(attempts) < 60) attempts.push(...(await askAll(all, 1)));
+    const { mode, term } = (await places.find())!;
+    expect(mode).toBe("database");
+    // Each of them has looked at Valkey twice, and stays.
+    let own = 0;
+    const countLooks = async () => {
+      const stats = String(await valkey.send("INFO", "commandstats"));
+      return Number(/cmdstat_info:calls=(\d+)/.exec(stats)?.[1] ?? 0) - own++;
+    };
+    for (const before = await countLooks(); (await countLooks()) < before + 6; ) {
+      attempts.push(...(await askAll(all, 1)));
+    }
+    expect(await places.find()).toMatchObject({ mode: "database", term });
+    await valkey.send("CONFIG", "SET", ...mended);
+    await until(() => all.every(({ isOn }) => isOn));
+    attempts.push(...(await askAll(all, 40)));
+    expect(countAdmitted(attempts)).toBe(120);
+  });
+
+  test("keep the slots of requests under way while the database is away", async () => {
+    const [first, second] = await start();
+    const slots = (one: TestProcess, keep: number, wanted: number) =>
+      one.counters.reserve("m", { keep, wanted, max: 4 });
+    expect(await slots(first!, 0, 4)).toBe(4);
+    const readEnd = async () => {
+      const [key] = (await valkey.send("KEYS", "*:slots:m")) as string[];
+      const all = (await valkey.send("HGETALL", key!)) as Record<string, string>;
+      return Number(all[first!.epoch]!.split(" ")[1]);
+    };
+    first!.databaseProxy.swallow();
+    while ((await slots(first!, 4, 9)) !== null) await Bun.sleep(1);
+    // It uses no more slots, and gives none away.
+    for (let told = 0, last = await readEnd(); told < 3; ) {
+      const next = await readEnd();
+      if (next > last) told += 1;
+      last = next;
+    }
+    expect(await slots(second!, 0, 1)).toBe(0);
+    first!.databaseProxy.heal();
+    const { database } = first!;
+    while (
+      !(await database
+        .bind(counterStore)
+        .find()
+        .catch(() => null))
+    )
+      await Bun.sleep(1);
+  }, 60_000);
 
   test("use no more slots in sum than there are, also while Valkey is away", async () => {
     const all = await start(MINUTE, 2);
@@ -261,6 +319,14 @@ function testProcesses(server: string): void {
     expect([await reserve(first!, 2, 4, 4), await reserve(second!, 1, 9, 4)]).toEqual([2, 2]);
     // One that wants no more leaves the rest.
     expect([await reserve(first!, 0, 1, 4), await reserve(second!, 2, 9, 4)]).toEqual([1, 3]);
+    // One that wanted none for a moment comes last again.
+    for (const one of [first!, second!]) await reserve(one, 0, 0, 1);
+    expect([await reserve(second!, 0, 1, 1), await reserve(second!, 0, 0, 1)]).toEqual([1, 0]);
+    expect([await reserve(first!, 0, 0, 1), await reserve(third!, 0, 0, 1)]).toEqual([0, 0]);
+    expect([await reserve(first!, 0, 1, 1), await reserve(third!, 0, 1, 1)]).toEqual([1, 0]);
+    expect(await reserve(first!, 0, 0, 1)).toBe(0);
+    expect([await reserve(second!, 0, 1, 1), await reserve(first!, 0, 1, 1)]).toEqual([0, 0]);
+    expect(await reserve(third!, 0, 1, 1)).toBe(1);
     // What cannot be divided goes round: each lacks it and has it in turn.
     for (const max of [1, 2]) {
       const all = [first!, second!, third!];

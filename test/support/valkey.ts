@@ -12,8 +12,8 @@ export interface TestValkey {
   /** Ends it; what it held is lost. */
   stop(): Promise<void>;
   start(): Promise<void>;
-  /** Deletes all that it holds while it runs. */
-  empty(): Promise<void>;
+  /** Sends a command while it runs, such as FLUSHALL. */
+  send(command: string, ...given: string[]): Promise<unknown>;
 }
 
 export async function startValkey(): Promise<TestValkey> {
@@ -44,10 +44,11 @@ export async function startValkey(): Promise<TestValkey> {
     port,
     url: `redis://127.0.0.1:${port}`,
     start,
-    async empty() {
+    async send(command, ...given) {
       const client = new RedisClient(`redis://127.0.0.1:${port}`);
-      await client.send("FLUSHALL", []);
+      const reply = await client.send(command, given);
       client.close();
+      return reply;
     },
     async stop() {
       running?.kill("SIGKILL");
