@@ -19,16 +19,16 @@ export class SizeCache<Value> {
 
   /** Evicts the oldest entries; a value above the maximum evicts all, itself included. */
   set(key: string, value: Value, size: number): void {
-    this.#delete(key);
+    this.delete(key);
     this.#entries.set(key, { value, size });
     this.#size += size;
     for (const oldest of this.#entries.keys()) {
       if (this.#size <= this.#sizeMax) return;
-      this.#delete(oldest);
+      this.delete(oldest);
     }
   }
 
-  #delete(key: string): void {
+  delete(key: string): void {
     this.#size -= this.#entries.get(key)?.size ?? 0;
     this.#entries.delete(key);
   }

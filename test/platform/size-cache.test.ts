@@ -29,3 +29,11 @@ test("a value above the maximum is not kept, and leaves room for the next", () =
   for (const key of ["c", "d"]) cache.set(key, 1, 1);
   expect(keysOf(cache)).toEqual(["c", "d"]);
 });
+
+test("a value that is deleted leaves its room", () => {
+  const cache = new SizeCache<number>(3);
+  for (const key of ["a", "b", "c"]) cache.set(key, 1, 1);
+  for (const key of ["a", "a", "none"]) cache.delete(key);
+  cache.set("d", 1, 1);
+  expect(keysOf(cache)).toEqual(["b", "c", "d"]);
+});

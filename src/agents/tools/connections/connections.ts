@@ -15,7 +15,7 @@ import {
   SECRET_CHARACTERS_MAX,
 } from "./connection.ts";
 import { type ConnectionChange, connectionStore } from "./store.ts";
-import { createTokens } from "./tokens.ts";
+import { Tokens } from "./tokens.ts";
 
 const HOST_RULE =
   'must name whole hosts such as "api.example.com" or "api.example.com:8443", in lower case: ' +
@@ -190,8 +190,13 @@ function mayCarrySecret(header_name: string): boolean {
 const USE_EVERY_MS = 60_000;
 
 export interface ConnectionCredentials extends Pick<ConnectionRow, "kind" | "header_name"> {
-  /** The secret to send: of kind client_credentials a token. */
+  /** The secret to send: of kind client_credentials a token, which `renew` replaces. */
   secret: string;
+  /**
+   * Forgets a token that was refused, and takes a new one in its place. False: the secret stays,
+   * as it is no token, or was new itself, or no other was given.
+   */
+  renew?(): Promise<boolean>;
 }
 
 export interface CredentialsRequest {
@@ -222,6 +227,22 @@ export function writeSecret({
   return { [header_name.toLowerCase()]: secret };
 }
 
+const UNAUTHORIZED = 401;
+
+/**
+ * Sends a request that carries a connection, and again where that has renewed its token. A status
+ * of 401 says that nothing was done.
+ */
+export async function sendRenewed<Reply extends { status: number | null }>(
+  connection: ConnectionCredentials | null,
+  send: () => Promise<Reply>,
+): Promise<Reply> {
+  for (;;) {
+    const reply = await send();
+    if (reply.status !== UNAUTHORIZED || !(await connection?.renew?.())) return reply;
+  }
+}
+
 const SECRET_PROBLEMS = {
   missing: "Its connection has no secret.",
   unavailable: "The secrets of connections cannot be read now.",
@@ -233,7 +254,7 @@ export function createCredentials(options: CredentialsOptions): OpenCredentials 
   const { database, secrets, clock, log } = options;
   const store = database.bind(connectionStore);
   const beingWritten = new Set<string>();
-  const findToken = createTokens(options);
+  const tokens = new Tokens(options);
 
   const writeUse = ({ id, account_id, last_used_at }: ConnectionRow) => {
     const now = clock.now();
@@ -259,8 +280,31 @@ export function createCredentials(options: CredentialsOptions): OpenCredentials 
     if (row.oauth === null) {
       return { ok: true, connection: { kind, header_name, secret: opened.secret } };
     }
-    const found = await findToken(row, row.oauth, opened.secret);
-    if (!found.ok) return found;
-    return { ok: true, connection: { kind, header_name, secret: found.token } };
+    return openToken(tokens, row, row.oauth, opened.secret);
   };
+}
+
+async function openToken(
+  tokens: Tokens,
+  row: ConnectionRow,
+  oauth: OauthClient,
+  secret: string,
+): ReturnType<OpenCredentials> {
+  const found = await tokens.find(row, oauth, secret);
+  if (!found.ok) return found;
+  let { isNew } = found;
+  const connection: ConnectionCredentials = {
+    ...{ kind: row.kind, header_name: row.header_name, secret: found.token },
+    // The database is not read: without it the whole call would be repeated, after a request.
+    async renew() {
+      tokens.forget(row, connection.secret);
+      if (isNew) return false;
+      const renewed = await tokens.find(row, oauth, secret);
+      if (!renewed.ok) return false;
+      connection.secret = renewed.token;
+      isNew = true;
+      return true;
+    },
+  };
+  return { ok: true, connection };
 }

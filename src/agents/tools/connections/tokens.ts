@@ -17,7 +17,8 @@ const LIFETIME_S_MAX = 3_600;
 const EARLY_S = 30;
 const TOKEN = /^[!-~]{1,8192}$/;
 
-type FoundToken = { ok: true; token: string } | { ok: false; problem: string };
+type FoundToken = { ok: true; token: string; isNew: boolean } | { ok: false; problem: string };
+type TokenOwner = Pick<ConnectionRow, "id" | "secret_set_at">;
 
 interface KeptToken {
   token: string;
@@ -30,11 +31,38 @@ export interface TokensOptions {
   clock: Clock;
 }
 
-export function createTokens({ egress, clock }: TokensOptions) {
-  const kept = new SizeCache<KeptToken>(CACHED_CHARACTERS_MAX);
-  const asked = new Map<string, Promise<FoundToken>>();
+export class Tokens {
+  readonly #options: TokensOptions;
+  readonly #kept = new SizeCache<KeptToken>(CACHED_CHARACTERS_MAX);
+  readonly #asked = new Map<string, Promise<FoundToken>>();
 
-  const ask = async (key: string, oauth: OauthClient, secret: string): Promise<FoundToken> => {
+  constructor(options: TokensOptions) {
+    this.#options = options;
+  }
+
+  /** Finds the token of a connection; calls at the same time share one request. */
+  async find(owner: TokenOwner, oauth: OauthClient, secret: string): Promise<FoundToken> {
+    const key = keyOf(owner);
+    const known = this.#kept.get(key);
+    if (known && this.#options.clock.monotonic() < known.endAt) {
+      return { ok: true, token: known.token, isNew: false };
+    }
+    let asking = this.#asked.get(key);
+    if (!asking) {
+      asking = this.#ask(key, oauth, secret).finally(() => this.#asked.delete(key));
+      this.#asked.set(key, asking);
+    }
+    return asking;
+  }
+
+  /** Forgets a token that was refused, but not a newer one that is kept by now. */
+  forget(owner: TokenOwner, token: string): void {
+    const key = keyOf(owner);
+    if (this.#kept.get(key)?.token === token) this.#kept.delete(key);
+  }
+
+  async #ask(key: string, oauth: OauthClient, secret: string): Promise<FoundToken> {
+    const { egress, clock } = this.#options;
     const reply = await egress.request({
       url: oauth.token_url,
       method: "POST",
@@ -55,27 +83,15 @@ export function createTokens({ egress, clock }: TokensOptions) {
     if (!read) {
       return { ok: false, problem: `No token was given: its server answered ${reply.status}.` };
     }
-    const endAt = clock.monotonic() + (read.lifetimeS - EARLY_S) * 1_000;
-    kept.set(key, { token: read.token, endAt }, read.token.length + key.length);
-    return { ok: true, token: read.token };
-  };
-  /** Finds the token of a connection; calls at the same time share one request. */
-  return async (
-    { id, secret_set_at }: Pick<ConnectionRow, "id" | "secret_set_at">,
-    oauth: OauthClient,
-    secret: string,
-  ): Promise<FoundToken> => {
-    const key = `${id} ${secret_set_at}`;
-    const known = kept.get(key);
-    if (known && clock.monotonic() < known.endAt) return { ok: true, token: known.token };
-    let asking = asked.get(key);
-    if (!asking) {
-      asking = ask(key, oauth, secret).finally(() => asked.delete(key));
-      asked.set(key, asking);
-    }
-    return asking;
-  };
+    const { token, lifetimeS } = read;
+    const endAt = clock.monotonic() + (lifetimeS - EARLY_S) * 1_000;
+    this.#kept.set(key, { token, endAt }, token.length + key.length);
+    return { ok: true, token, isNew: true };
+  }
 }
+
+/** A secret that is set anew buys new tokens. */
+const keyOf = ({ id, secret_set_at }: TokenOwner) => `${id} ${secret_set_at}`;
 
 /** RFC 6749, section 2.3.1: both parts are encoded as in a form. */
 function writeBasic(client_id: string, secret: string): string {

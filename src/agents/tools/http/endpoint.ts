@@ -11,6 +11,7 @@ import { shorten } from "../../../platform/text.ts";
 import {
   type ConnectionCredentials,
   type OpenCredentials,
+  sendRenewed,
   writeSecret,
 } from "../connections/connections.ts";
 import {
@@ -67,15 +68,17 @@ async function callEndpoint(
     ({ connection } = opened);
   }
   const body = new TextEncoder().encode(writeCanonical(use.arguments));
-  const reply = await egress.request({
-    url: endpoint,
-    method: "POST",
-    body,
-    headers: writeHeaders(use, body, connection),
-    timeoutMs: timeout_ms,
-    responseBytesMax: REPLY_BYTES_MAX,
-    signal: use.signal,
-  });
+  const reply = await sendRenewed(connection, () =>
+    egress.request({
+      url: endpoint,
+      method: "POST",
+      body,
+      headers: writeHeaders(use, body, connection),
+      timeoutMs: timeout_ms,
+      responseBytesMax: REPLY_BYTES_MAX,
+      signal: use.signal,
+    }),
+  );
   const outcome = classifyOutcome(reply, revision.risk === "read");
   const http_status = reply.status ?? undefined;
   if (!reply.ok) {

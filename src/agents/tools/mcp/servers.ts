@@ -16,7 +16,7 @@ import { describeTools } from "./differences.ts";
 import type { NewMcpServer } from "./input.ts";
 import type { McpServerRow, McpTool } from "./server.ts";
 import type { mcpServerStore, ServerReading, TakeReading } from "./store.ts";
-import { openTarget } from "./tool.ts";
+import { openTarget, secretOf } from "./tool.ts";
 import type { McpTarget } from "./wire.ts";
 
 export const REFRESH_EVERY_MS = 3_600_000;
@@ -95,12 +95,12 @@ export class McpServers {
   }
 
   async #read(row: ReadServer): Promise<ServerReading | { problem: string }> {
-    const opened = await openTarget(row, this.#deps);
-    if ("problem" in opened) return opened;
-    const { target, secret } = opened;
+    const target = await openTarget(row, this.#deps);
+    if ("problem" in target) return target;
     const reading = await this.#list({ ...target, session: `${target.session} list` });
     if ("problem" in reading) {
       const { problem } = reading;
+      const secret = secretOf(target);
       const clean = secret === null ? problem : await scrub(problem, secret, false);
       return { problem: shorten(writeOneLine(clean), PROBLEM_CHARACTERS_MAX) };
     }

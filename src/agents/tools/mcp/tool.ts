@@ -3,7 +3,7 @@ import type { Compute } from "../../../compute/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
 import type { JsonObject } from "../../../platform/json.ts";
 import { shorten } from "../../../platform/text.ts";
-import { type OpenCredentials, writeSecret } from "../connections/connections.ts";
+import type { OpenCredentials } from "../connections/connections.ts";
 import {
   failure,
   type RemoteTask,
@@ -58,7 +58,7 @@ export function createMcpTool(revision: McpRevision, deps: McpToolDeps): Tool {
     run: (use) => callTool(revision, deps, use),
     async cancelTask(task) {
       const opened = await openTool(revision, deps, task.id, task);
-      if (!("problem" in opened)) await cancelTask(deps, opened.target, task);
+      if (!("problem" in opened)) await cancelTask(deps, opened, task);
     },
   };
 }
@@ -68,12 +68,10 @@ async function openTool(
   deps: McpToolDeps,
   session: string,
   task?: RemoteTask,
-): Promise<OpenedTarget | { problem: string }> {
+): Promise<McpTarget | { problem: string }> {
   const opened = await openTarget({ url, account_id, connection_id }, deps);
   if ("problem" in opened) return opened;
-  const { target, secret } = opened;
-  const own = { session: `${target.session} ${session}`, adopted: task?.session };
-  return { target: { ...target, ...own }, secret };
+  return { ...opened, session: `${opened.session} ${session}`, adopted: task?.session };
 }
 
 async function callTool(
@@ -84,7 +82,6 @@ async function callTool(
   const { account_id, endpoint, mcp } = revision;
   const opened = await openTool(revision, deps, use.run?.id ?? use.tool_call_id, use.task);
   if ("problem" in opened) return failure(`Nothing was sent: ${opened.problem}`);
-  const { secret } = opened;
   const about = { server_id: mcp.server_id, account_id };
   let isContradicted = false;
   const reply = await sendCall(revision, deps, use, opened, (method) => {
@@ -93,6 +90,7 @@ async function callTool(
   const judged = await judge(reply, revision, deps, use);
   if (isContradicted || judged.isContradicted) deps.onContradiction(about);
   const { outcome, content, isQuoted } = judged;
+  const secret = secretOf(opened);
   const clean = secret === null ? content : await scrub(content, secret, false);
   const url = new URL(endpoint);
   const external = revision.external_content && isQuoted;
@@ -111,7 +109,7 @@ async function sendCall(
   { mcp, timeout_ms, parameters }: McpRevision,
   deps: McpToolDeps,
   use: ToolUse,
-  { target, secret }: OpenedTarget,
+  target: McpTarget,
   onNotification: (method: string) => void,
 ): Promise<McpOutcome> {
   const { clock, client } = deps;
@@ -137,6 +135,7 @@ async function sendCall(
   });
   const begun = findTask(reply, mcp.is_task === true);
   if (!begun) return reply;
+  const secret = secretOf(target);
   const id = readTaskId(begun.taskId, secret);
   if (id === null) return failTask("The server's task has no id that can be kept.");
   const session = readTaskId(reply.session?.id, secret) ?? undefined;
@@ -207,12 +206,10 @@ function classifyFailure({ sent, code, status }: McpFailure, isRead: boolean): T
   return isRefused ? "error" : "outcome_unknown";
 }
 
-interface OpenedTarget {
-  target: McpTarget;
-  secret: string | null;
-}
+/** The secret that was sent last, which no text of the server may repeat. */
+export const secretOf = ({ connection }: McpTarget): string | null => connection?.secret ?? null;
 
-/** The server with the headers of its connection, whose secret goes to its own hosts only. */
+/** The server with its connection, whose secret goes to its own hosts only. */
 export async function openTarget(
   {
     url,
@@ -220,11 +217,9 @@ export async function openTarget(
     connection_id,
   }: { url: string; account_id: string; connection_id: string | null },
   { openConnection }: Pick<McpToolDeps, "openConnection">,
-): Promise<OpenedTarget | { problem: string }> {
+): Promise<McpTarget | { problem: string }> {
   const session = `${account_id} ${connection_id} ${url}`;
-  if (connection_id === null) return { target: { session, url, headers: {} }, secret: null };
+  if (connection_id === null) return { session, url, connection: null };
   const opened = await openConnection({ id: connection_id, account_id, host: new URL(url).host });
-  if (!opened.ok) return opened;
-  const { secret } = opened.connection;
-  return { target: { session, url, headers: writeSecret(opened.connection) }, secret };
+  return opened.ok ? { session, url, connection: opened.connection } : opened;
 }

@@ -1,6 +1,11 @@
 // Requests of the protocol with their ids, their time and the headers of each revision.
 import type { Clock } from "../../../platform/clock.ts";
 import type { JsonObject } from "../../../platform/json.ts";
+import {
+  type ConnectionCredentials,
+  sendRenewed,
+  writeSecret,
+} from "../connections/connections.ts";
 import { type RpcMessage, STATELESS_REVISION } from "./messages.ts";
 import {
   type McpFailure,
@@ -21,8 +26,8 @@ export interface McpTarget {
   /** Id of a session that another process began with the server. */
   adopted?: string | undefined;
   url: string;
-  /** Headers of the connection. */
-  headers: Readonly<Record<string, string>>;
+  /** Carried by every request; null: none is. */
+  connection: ConnectionCredentials | null;
 }
 
 export interface Budget {
@@ -63,28 +68,38 @@ export function createWire(deps: TransportDeps): Wire {
   const left = ({ endAt }: Budget) => Math.max(1, endAt - clock.monotonic());
   return {
     clock,
-    async request({ url, headers }, budget, { method, params, headers: own, onMessage }) {
-      const id = ++last;
-      const outcome = await sendRequest(deps, {
-        url,
-        headers: { ...headers, ...own },
-        message: { jsonrpc: "2.0", id, method, params },
-        timeoutMs: left(budget),
-        signal: budget.signal,
-        onMessage,
+    async request(target, budget, { method, params, headers: own, onMessage }) {
+      let id = 0;
+      const outcome = await sendRenewed(target.connection, () => {
+        id = ++last;
+        return sendRequest(deps, {
+          url: target.url,
+          headers: writeHeaders(target, own),
+          message: { jsonrpc: "2.0", id, method, params },
+          timeoutMs: left(budget),
+          signal: budget.signal,
+          onMessage,
+        });
       });
       return { id, outcome };
     },
-    note({ url, headers }, own, message, budget) {
+    note(target, own, message, budget) {
       const timeoutMs = Math.min(budget ? left(budget) : NOTE_TIMEOUT_MS, NOTE_TIMEOUT_MS);
+      const headers = writeHeaders(target, own);
       return sendNote(deps, {
-        ...{ url, headers: { ...headers, ...own }, timeoutMs, signal: budget?.signal },
+        ...{ url: target.url, headers, timeoutMs, signal: budget?.signal },
         message: { jsonrpc: "2.0", ...message },
       });
     },
-    end: ({ url, headers }, own) =>
-      sendEnd(deps, { url, headers: { ...headers, ...own }, timeoutMs: NOTE_TIMEOUT_MS }),
+    end(target, own) {
+      const headers = writeHeaders(target, own);
+      return sendEnd(deps, { url: target.url, headers, timeoutMs: NOTE_TIMEOUT_MS });
+    },
   };
+}
+
+function writeHeaders({ connection }: McpTarget, own: Readonly<Record<string, string>>) {
+  return { ...(connection && writeSecret(connection)), ...own };
 }
 
 /** Carried by each request to a stateless server; it offers to wait for tasks, and nothing else. */

@@ -2,9 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { expectRefusal } from "../../../spec/agents/refusal.ts";
 import { createConnection, type Json, readJson } from "../../../spec/agents/service.ts";
+import { register } from "../../../spec/agents/tools-bodies.ts";
 import { KEY, type TestApp } from "../../../support/app.ts";
-import { addServer, listTools, startMcp } from "../mcp/front.ts";
-import { ECHO, openStatelessPeer } from "../mcp/peers.ts";
+import { openReceiver } from "../http/receiver.ts";
+import { addServer, listTools, refresh, startMcp } from "../mcp/front.ts";
+import { ECHO, openSessionPeer, openStatelessPeer } from "../mcp/peers.ts";
 
 let app: TestApp;
 beforeAll(async () => {
@@ -150,5 +152,101 @@ describe("a connection of kind client_credentials", () => {
     const header = { ...body, kind: "client_credentials", oauth, header_name: "X-Key" };
     const reply = await app.post("/v1/tools/connections", header);
     await expectRefusal(reply, 400, "invalid_request", "header_name");
+  });
+});
+
+describe("a token that is refused with 401", () => {
+  const carries = ({ headers }: Request, tokens: readonly number[]) =>
+    tokens.some((n) => headers.get("authorization") === `Bearer token-${n}-5f1c`);
+
+  test("is replaced by a new one, with which the call of an MCP server is sent again", async () => {
+    using tokens = openTokens();
+    const { peer, use, sent } = await openTool(await connect(tokens.url));
+    using _peer = peer;
+    await use();
+    peer.behaviour.refuses = (request) => carries(request, [1]);
+    peer.behaviour.call = () => ({ content: [{ type: "text", text: "token-2-5f1c is yours." }] });
+    const [one, other] = await Promise.all([use(), use()]);
+    for (const { outcome, content } of [one, other]) {
+      expect([outcome, content]).toEqual(["ok", "[secret] is yours."]);
+    }
+    await use();
+    expect([sent(), tokens.asked.length]).toEqual(["Bearer token-2-5f1c", 2]);
+    expect(peer.calls).toHaveLength(4);
+  });
+
+  test("is given up where the new one is refused, too, and the next call asks again", async () => {
+    using tokens = openTokens();
+    const { peer, use, sent } = await openTool(await connect(tokens.url));
+    using _peer = peer;
+    peer.behaviour.refuses = (request) => carries(request, [1, 2, 3]);
+    const before = peer.requests.length;
+    expect(await use()).toMatchObject({ outcome: "error", content: "The server answered 401." });
+    expect([peer.requests.length - before, tokens.asked.length]).toEqual([2, 2]);
+    // A token that is new is not replaced, since the next would be refused as well.
+    expect((await use()).outcome).toBe("error");
+    expect([peer.requests.length - before, tokens.asked.length]).toEqual([3, 3]);
+    expect((await use()).outcome).toBe("ok");
+    expect([sent(), tokens.asked.length]).toEqual(["Bearer token-4-5f1c", 4]);
+  });
+
+  test("is replaced for the list of an MCP server, and for a new session", async () => {
+    using tokens = openTokens();
+    using peer = openSessionPeer({ tools: [ECHO] });
+    const { id: connection_id } = await connect(tokens.url);
+    const name = `o${++count}`;
+    const server = await addServer(app, peer.url, { name, connection_id });
+    peer.behaviour.refuses = (request) => carries(request, [1]);
+    expect((await refresh(app, server.id)).problem).toBeNull();
+    expect(tokens.asked).toHaveLength(2);
+    expect(peer.requests.at(-1)!.headers.authorization).toBe("Bearer token-2-5f1c");
+  });
+
+  test("is replaced for an endpoint, once, and its call is signed with the new one", async () => {
+    using tokens = openTokens();
+    let refused = [1];
+    using receiver = openReceiver(({ headers }) => {
+      const isRefused = refused.some((n) => headers.authorization === `Bearer token-${n}-5f1c`);
+      return new Response(isRefused ? "no" : "token-2-5f1c", { status: isRefused ? 401 : 200 });
+    });
+    const { id: connection_id } = await connect(tokens.url);
+    const endpoint = `${receiver.origin}/letters`;
+    const { name } = await register(app, { name: `e${++count}`, endpoint, connection_id });
+    const path = `/v1/tools/${name}/test`;
+    const use = async () => readJson(await app.post(path, { arguments: { to: "a" } }, { key }));
+    // Its first token is new, so that another one is not asked for.
+    expect(await use()).toMatchObject({ outcome: "error", http_status: 401 });
+    refused = [];
+    expect((await use()).outcome).toBe("ok");
+    refused = [2, 3];
+    const { length } = receiver.received;
+    expect(await use()).toMatchObject({ outcome: "error", http_status: 401 });
+    const [before, after] = receiver.received.slice(length).map(({ headers }) => headers);
+    expect(receiver.received).toHaveLength(length + 2);
+    expect(after!["idempotency-key"]).toBe(before!["idempotency-key"]!);
+    expect(after!["webhook-signature"]).not.toBe(before!["webhook-signature"]!);
+    expect((await use()).outcome).toBe("ok");
+    expect(tokens.asked).toHaveLength(4);
+  });
+
+  test("stays refused where no other is given, and the next call asks again", async () => {
+    const refusal = () => Response.json({ error: "invalid_client" }, { status: 401 });
+    using tokens = openTokens((n) => (n === 2 ? refusal() : { expires_in: 600 }));
+    const { peer, use } = await openTool(await connect(tokens.url));
+    using _peer = peer;
+    peer.behaviour.refuses = (request) => carries(request, [1]);
+    expect(await use()).toMatchObject({ outcome: "error", content: "The server answered 401." });
+    expect((await use()).outcome).toBe("ok");
+    expect(tokens.asked).toHaveLength(3);
+  });
+
+  test("is not asked for where the connection sends its own secret", async () => {
+    using receiver = openReceiver(() => new Response("no", { status: 401 }));
+    const { id: connection_id } = await createConnection(app, { name: `Bearer ${++count}` });
+    const endpoint = `${receiver.origin}/letters`;
+    const { name } = await register(app, { name: `e${++count}`, endpoint, connection_id });
+    const reply = await app.post(`/v1/tools/${name}/test`, { arguments: { to: "a" } }, { key });
+    expect(await readJson(reply)).toMatchObject({ outcome: "error", http_status: 401 });
+    expect(receiver.received).toHaveLength(1);
   });
 });

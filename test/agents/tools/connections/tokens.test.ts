@@ -1,6 +1,6 @@
 // Tokens of connections: how many are kept, and how long they may be.
 import { expect, test } from "bun:test";
-import { createTokens } from "../../../../src/agents/tools/connections/tokens.ts";
+import { Tokens } from "../../../../src/agents/tools/connections/tokens.ts";
 import { createManualClock } from "../../../support/clock.ts";
 
 const OAUTH = { token_url: "https://far.example.com/token", client_id: "wadi" };
@@ -17,13 +17,13 @@ function openTokens() {
       return { ok: true, status: 200, headers: new Headers(), body, truncated: false };
     },
   };
-  const find = createTokens({ egress: egress as never, clock: createManualClock() });
+  const tokens = new Tokens({ egress: egress as never, clock: createManualClock() });
   return {
     /** The number of requests for the token of a connection, which the server gives in that size. */
     async ask(id: string, tokenSize = 1) {
       size = tokenSize;
       const before = asked;
-      const found = await find({ id, secret_set_at: 1 }, OAUTH as never, "secret");
+      const found = await tokens.find({ id, secret_set_at: 1 }, OAUTH as never, "secret");
       return [found.ok, asked - before];
     },
   };
@@ -50,3 +50,27 @@ test.each([
     expect(await ask(nameOf(0))).toEqual([true, forgotten]);
   },
 );
+
+test("a token that was refused is forgotten, but not the one that has taken its place", async () => {
+  let given = 0;
+  const egress = {
+    async request() {
+      const reply = { access_token: `token-${++given}`, token_type: "Bearer", expires_in: 600 };
+      const body = new TextEncoder().encode(JSON.stringify(reply));
+      return { ok: true, status: 200, headers: new Headers(), body, truncated: false };
+    },
+  };
+  const tokens = new Tokens({ egress: egress as never, clock: createManualClock() });
+  const owner = { id: "a", secret_set_at: 1 };
+  const find = () => tokens.find(owner, OAUTH as never, "secret");
+  tokens.forget(owner, "token-1");
+  expect(await find()).toEqual({ ok: true, token: "token-1", isNew: true });
+  expect(await find()).toEqual({ ok: true, token: "token-1", isNew: false });
+  tokens.forget({ ...owner, id: "b" }, "token-1");
+  expect(await find()).toMatchObject({ token: "token-1" });
+  tokens.forget(owner, "token-1");
+  const both = await Promise.all([find(), find()]);
+  expect(new Set(both)).toEqual(new Set([{ ok: true, token: "token-2", isNew: true }]));
+  tokens.forget(owner, "token-1");
+  expect(await find()).toEqual({ ok: true, token: "token-2", isNew: false });
+});

@@ -8,7 +8,7 @@ import { createManualClock } from "../../../support/clock.ts";
 type Json = any;
 type ReadPiece = (bytes: Uint8Array, head: { header(name: string): string | null }) => boolean;
 
-const TARGET: McpTarget = { session: "one", url: "https://far.example.com/mcp", headers: {} };
+const TARGET: McpTarget = { session: "one", url: "https://far.example.com/mcp", connection: null };
 const CALL = { method: "tools/call", params: { name: "t" }, timeoutMs: 60_000 } as const;
 
 const reply = (value: object | null, status = 200) => ({

@@ -6,7 +6,11 @@ import { EventReader, readMessage } from "../../../../src/agents/tools/mcp/messa
 import { readTaskId } from "../../../../src/agents/tools/mcp/tasks.ts";
 import { openTarget } from "../../../../src/agents/tools/mcp/tool.ts";
 import { sendRequest } from "../../../../src/agents/tools/mcp/transport.ts";
-import { writeParameters, writeStateless } from "../../../../src/agents/tools/mcp/wire.ts";
+import {
+  type McpTarget,
+  writeParameters,
+  writeStateless,
+} from "../../../../src/agents/tools/mcp/wire.ts";
 import { createManualClock } from "../../../support/clock.ts";
 
 describe("a message", () => {
@@ -217,7 +221,7 @@ test("accounts, connections and addresses share no session with a server", async
   const nameOf = async (account_id: string, connection_id: string | null, path = "") => {
     const url = `https://far.example.com/${path}`;
     const opened = await openTarget({ url, account_id, connection_id }, { openConnection });
-    return (opened as { target: { session: string } }).target.session;
+    return (opened as McpTarget).session;
   };
   const names = [
     ...[await nameOf("a", null), await nameOf("b", null), await nameOf("a", null, "mcp")],

@@ -31,6 +31,8 @@ export interface PeerBehaviour {
   call?(call: PeerCall): Json | Promise<Json>;
   /** Tools of one page. */
   page?: number;
+  /** Answers 401 to such a request. */
+  refuses?(request: Request): boolean;
 }
 
 export interface Peer {
@@ -66,6 +68,7 @@ function listen(behaviour: PeerBehaviour, answer: (peer: Peer) => Answer): Peer 
       const body = text === "" ? null : JSON.parse(text);
       const { method, headers } = request;
       peer.requests.push({ method, headers: Object.fromEntries(headers), body });
+      if (behaviour.refuses?.(request)) return new Response("no", { status: 401 });
       return reply(request);
     },
   });
