@@ -6,6 +6,7 @@ import {
   createConnections,
   WholeConnection,
 } from "../agents/index.ts";
+import { GuardedEgress } from "../net/index.ts";
 import { Resource } from "../platform/schema.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import type { AdminDeps } from "./deps.ts";
@@ -31,7 +32,8 @@ export function createConnectionAdmin(
   { database, secrets, clock, ids, settings }: AdminDeps,
   directory: AccountDirectory,
 ) {
-  const connections = createConnections({ database, secrets, clock, ids });
+  const egress = new GuardedEgress({ clock, allow: () => settings.egress.allow });
+  const connections = createConnections({ database, secrets, egress, clock, ids });
   const require = (typed: string) =>
     requireById("connection", typed, async (id) => {
       const account_id = await connections.findOwner(id);

@@ -1,7 +1,7 @@
 // Creates, changes and deletes connections, and opens their secrets for calls.
 import type { Secrets } from "../../../crypto/index.ts";
 import type { Database } from "../../../database/index.ts";
-import type { GuardedEgress } from "../../../net/index.ts";
+import type { GuardedEgress, UrlCheck } from "../../../net/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
 import { apiError } from "../../../platform/errors.ts";
 import type { Ids } from "../../../platform/ids.ts";
@@ -49,11 +49,12 @@ interface ConnectionInput {
 export interface ConnectionOptions {
   database: Database;
   secrets: Pick<Secrets, "store">;
+  egress: Pick<GuardedEgress, "validate">;
   clock: Clock;
   ids: Ids;
 }
 
-export function createConnections({ database, secrets, clock, ids }: ConnectionOptions) {
+export function createConnections({ database, secrets, egress, clock, ids }: ConnectionOptions) {
   const store = database.bind(connectionStore);
 
   /** agents.errors.connection_not_found, agents.authentication.6 */
@@ -73,6 +74,7 @@ export function createConnections({ database, secrets, clock, ids }: ConnectionO
       requireField("name", findNameProblem(name));
       requireField("header_name", findHeaderProblem(input));
       requireField("oauth", findOauthProblem(kind, oauth));
+      if (oauth) requireUrl("oauth.token_url", egress.validate(oauth.token_url));
       requireField("secret", findSecretProblem(kind, secret));
       requireField("allowed_hosts", findHostsProblem(allowed_hosts));
       const [id, now] = [ids.uuid(), clock.now()];
@@ -130,6 +132,11 @@ function requireField(param: string, problem: string | null): void {
   throw apiError("invalid_request", { param, message: `\`${param}\` ${problem}.` });
 }
 
+/** agents.errors.url_refused */
+function requireUrl(param: string, checked: UrlCheck): void {
+  if (!checked.ok) throw apiError("url_refused", { param, message: checked.reason });
+}
+
 function findNameProblem(name: string): string | null {
   const isLong = name.length > NAME_CHARACTERS_MAX && [...name].length > NAME_CHARACTERS_MAX;
   const isWrong = name === "" || isLong || name.includes("\0");
@@ -147,10 +154,7 @@ function findOauthProblem(kind: ConnectionKind, oauth: OauthClient | null): stri
   if (kind !== "client_credentials") {
     return oauth === null ? null : "goes with the kind `client_credentials` only";
   }
-  if (oauth === null) return "is needed with the kind `client_credentials`";
-  const url = URL.parse(oauth.token_url);
-  const isWeb = url?.protocol === "https:" || url?.protocol === "http:";
-  return isWeb && url.username === "" && url.password === "" ? null : "must name an https URL";
+  return oauth === null ? "is needed with the kind `client_credentials`" : null;
 }
 
 /** agents.endpoints.tools.p5: problems never quote the secret. */

@@ -21,7 +21,7 @@ const shown = { 200: { description: "Without its secret.", schema: ToolConnectio
 /** agents.endpoints.tools.p3: creating and changing connections needs http tools to be on. */
 export function openConnectionRoutes(
   router: Router,
-  deps: Pick<AgentsDeps, "database" | "secrets" | "clock" | "ids" | "disk" | "settings">,
+  deps: Pick<AgentsDeps, "database" | "secrets" | "egress" | "clock" | "ids" | "disk" | "settings">,
 ): void {
   const connections = createConnections(deps);
   openCreation(router, connections, deps);
@@ -50,6 +50,7 @@ function openCreation(
       replies: { 201: { description: "Without its secret.", schema: ToolConnection } },
       refusals: [
         "invalid_request",
+        "url_refused",
         "connection_name_taken",
         "connection_limit_reached",
         "connections_unavailable",

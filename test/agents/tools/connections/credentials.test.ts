@@ -62,10 +62,11 @@ beforeEach(async () => {
   const place = await placeInMemory();
   database = await openDatabase({ place, stores: [...stores, hand], clock, onFailure });
   secrets = openTestSecrets(database, clock, file);
-  connections = createConnections({ database, secrets, clock, ids: createSeededIds() });
+  const egress = guard([]);
+  connections = createConnections({ database, secrets, egress, clock, ids: createSeededIds() });
   warnings.length = 0;
   const log = { warn: (line: string) => void warnings.push(line) };
-  open = createCredentials({ database, secrets, clock, log, egress: guard([]) });
+  open = createCredentials({ database, secrets, clock, log, egress });
 });
 afterEach(async () => {
   await database.close();
@@ -170,6 +171,17 @@ test("a damaged or missing secret is reported", async () => {
   expect(await ask(id)).toEqual(refuse("Its connection has no secret."));
   await connections.setSecret(id, OWNER, SECRET);
   expect((await ask(id)).ok).toBe(true);
+});
+
+test("agents.errors.url_refused a server of tokens is judged again when it is asked", async () => {
+  const ids = createSeededIds();
+  const opened = guard(["10.0.0.1:443"]);
+  connections = createConnections({ database, secrets, egress: opened, clock, ids });
+  const oauth = { token_url: "https://10.0.0.1/token", client_id: "wadi" };
+  const { id } = await create({ kind: "client_credentials", oauth });
+  expect(await ask(id)).toEqual(
+    refuse("No token was given: The URL must name its host by a DNS name, not by an IP address."),
+  );
 });
 
 test("its use is written once a minute at most", async () => {
