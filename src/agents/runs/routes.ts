@@ -15,7 +15,7 @@ import { cancelRun, type RunsDeps } from "./deps.ts";
 import { AgentRunsQuery, listRunPage, RunPage, RunsQuery, readRunsQuery } from "./list.ts";
 import { readQuestion } from "./question.ts";
 import { planRerun, RerunRun } from "./rerun.ts";
-import { Run } from "./run.ts";
+import { Run, type RunRow } from "./run.ts";
 import type { RunRequest, RunStarter } from "./start.ts";
 import { readIdempotency, StartRun } from "./start-request.ts";
 import { RunStep, Step, type StepRow } from "./step.ts";
@@ -67,6 +67,8 @@ const START_ERRORS: readonly ErrorCode[] = [
   "no_model_available",
 ];
 
+const startReply = { schema: Run, headers: ["preference-applied"] } as const;
+
 export interface RunRoutesDeps extends RunsDeps {
   starter: RunStarter;
   waits: RunWaits;
@@ -77,10 +79,11 @@ export function openRunRoutes(router: Router, deps: RunRoutesDeps): void {
   openLists(router, deps);
   openSteps(router, deps);
   openOne(router, deps);
-  openRerun(router, deps, deps.starter);
+  openRerun(router, deps);
 }
 
-function openStart(router: Router, { starter, waits, runs, egress }: RunRoutesDeps): void {
+function openStart(router: Router, deps: RunRoutesDeps): void {
+  const { starter, egress } = deps;
   // agents.endpoints.runs.post_agents_id_runs
   router.post(
     "/v1/agents/:id/runs",
@@ -96,31 +99,34 @@ function openStart(router: Router, { starter, waits, runs, egress }: RunRoutesDe
       isSlow: hasWait,
       body: StartRun,
       replies: {
-        202: {
-          description: "The queued run; after a wait as it is then.",
-          schema: Run,
-          headers: ["preference-applied"],
-        },
+        202: { ...startReply, description: "The queued run; after a wait as it is then." },
       },
       refusals: START_ERRORS,
     },
     async ({ caller, params, body, request }) => {
       const idempotency = readIdempotency(request, body);
       const { input, metadata, ...options } = body;
-      const run: RunRequest = {
+      const planned: RunRequest = {
         ...options,
         ...readQuestion(input, (url) => egress.validate(url)),
         metadata: (metadata ?? {}) as Record<string, string>,
       };
-      const started = await starter.start(caller, params.id, run, idempotency);
-      const { key_id } = caller;
-      const asked = { key_id, run: started.run, request, isOver: hasStopped };
-      const applied = await waits.wait(asked);
-      // A run that has been started is answered even if it cannot be read again.
-      const now = hasWait(request) && (await runs.find(started.run.id, null).catch(() => null));
-      return [202, show(Run, now || started.run), applied];
+      const { run } = await starter.start(caller, params.id, planned, idempotency);
+      return answerStart(deps, { caller, request }, run);
     },
   );
+}
+
+/** Answers a start, after the wait that it asks for. */
+async function answerStart(
+  { waits, runs }: RunRoutesDeps,
+  { caller: { key_id }, request }: Pick<HandlerContext<undefined>, "caller" | "request">,
+  run: RunRow,
+): Promise<HandlerReply> {
+  const applied = await waits.wait({ key_id, run, request, isOver: hasStopped });
+  // A run that has been started is answered even if it cannot be read again.
+  const now = hasWait(request) && (await runs.find(run.id, null).catch(() => null));
+  return [202, show(Run, now || run), applied];
 }
 
 function openLists(router: Router, { runs, requireOwned, log }: RunsDeps): void {
@@ -240,7 +246,7 @@ function openOne(router: Router, deps: RunRoutesDeps): void {
   );
 }
 
-function openRerun(router: Router, deps: RunsDeps, starter: RunStarter): void {
+function openRerun(router: Router, deps: RunRoutesDeps): void {
   router.post(
     "/v1/runs/:id/rerun",
     {
@@ -250,21 +256,24 @@ function openRerun(router: Router, deps: RunsDeps, starter: RunStarter): void {
         "calling key. With `recorded` tools each call takes the next recorded result of the " +
         "same tool and arguments: no tool is called, nobody is asked, no note is written, no " +
         "webhook is sent, and a call without a record ends the run `failed` with " +
-        "`not_recorded`. What comes from the record costs nothing. `Idempotency-Key` works as " +
-        "for a start.",
+        "`not_recorded`. What comes from the record costs nothing. `Idempotency-Key` and " +
+        "`Prefer: wait=N` work as for a start.",
       scope: "agents",
       params: IdParams,
-      request_headers: ["idempotency-key"],
+      request_headers: ["idempotency-key", "prefer"],
+      isSlow: hasWait,
       body: RerunRun,
-      replies: { 202: { description: "The queued rerun.", schema: Run } },
+      replies: {
+        202: { ...startReply, description: "The queued rerun; after a wait as it is then." },
+      },
       refusals: ["run_not_found", "run_not_finished", ...START_ERRORS],
     },
     async ({ caller, params, body, request }) => {
       const idempotency = readIdempotency(request, { rerun_of: params.id, ...body });
       const run = await deps.findRun(caller, params.id);
       const planned = await planRerun(deps, run, body);
-      const started = await starter.start(caller, run.agent_id, planned, idempotency);
-      return [202, show(Run, started.run)];
+      const rerun = await deps.starter.start(caller, run.agent_id, planned, idempotency);
+      return answerStart(deps, { caller, request }, rerun.run);
     },
   );
 }

@@ -39,6 +39,24 @@ test("a start waits until its run has ended", async () => {
   expect(await plain.json()).toMatchObject({ status: "queued", output: null });
 });
 
+test("a rerun waits like a start, until it has ended or waits for a person", async () => {
+  await using front = await startAsking();
+  const path = `/v1/agents/${front.asking.id}/runs`;
+  const body = { input: { message: add("1+1") } };
+  const { id } = await readRun(await front.post(path, body, prefer("wait=60")));
+  await front.post(`/v1/runs/${id}/cancel`, undefined);
+  const again = `/v1/runs/${id}/rerun`;
+  const response = await front.post(again, { tools: "live" }, prefer("wait=61"));
+  expect([response.status, response.headers.get(APPLIED)]).toEqual([202, "wait=60"]);
+  expect(await response.json()).toMatchObject({ rerun_of: id, status: "waiting_approval" });
+  const said = { input: { message: "!say Done." } };
+  const ended = await readRun(await front.post(again, said, prefer("wait=30")));
+  expect(ended).toMatchObject({ status: "succeeded", output: { message: "Done." } });
+  const plain = await front.post(again, said);
+  expect([plain.status, plain.headers.get(APPLIED)]).toEqual([202, null]);
+  expect(await plain.json()).toMatchObject({ status: "queued", output: null });
+});
+
 test("a start waits until its run waits for a person, and a read until anything changes", async () => {
   await using front = await startAsking();
   const body = { input: { message: add("1+1") } };
