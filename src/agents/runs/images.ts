@@ -110,12 +110,12 @@ export async function fetchImages(context: RunContext): Promise<StepResult> {
 
 /** Bytes that the images of a run still may have. */
 function countFree({ row, images }: RunState): number {
-  let characters = 0;
+  let free = RUN_BYTES_MAX;
   for (const { place } of listImages(row.input.content)) {
-    characters += images.get(nameImage({ run_id: row.id, place }))?.length ?? 0;
+    const url = images.get(nameImage({ run_id: row.id, place })) ?? "";
+    free -= Buffer.byteLength(url.slice(url.indexOf(",") + 1), "base64");
   }
-  // Four characters of base64 are three bytes.
-  return RUN_BYTES_MAX - Math.floor((characters * 3) / 4);
+  return free;
 }
 
 async function fetchImage(

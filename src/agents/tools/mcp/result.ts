@@ -45,8 +45,9 @@ function writePart(part: unknown): string {
 
 function describeBytes(what: string, mimeType: unknown, base64: unknown): string {
   const isType = typeof mimeType === "string" && MEDIA_TYPE.test(mimeType);
-  const length = typeof base64 === "string" ? Math.floor((base64.length * 3) / 4) : 0;
-  return `[${what}${isType ? ` of ${mimeType}` : ""}, ${length} bytes, not shown]`;
+  const length = typeof base64 === "string" ? Buffer.byteLength(base64, "base64") : 0;
+  const size = `${length} ${length === 1 ? "byte" : "bytes"}`;
+  return `[${what}${isType ? ` of ${mimeType}` : ""}, ${size}, not shown]`;
 }
 
 function writeName(text: unknown): string {

@@ -102,7 +102,9 @@ describe.each(REVISIONS)("with a server of revision %s", (_, open) => {
       content: [
         { type: "text", text: "First." },
         { type: "image", mimeType: "image/png", data: "AAAA" },
+        { type: "image", mimeType: "image/png", data: "iVBORw0KGgo=" },
         { type: "audio", mimeType: "audio/wav", data: "AAAAAAAA" },
+        { type: "audio", mimeType: "audio/ogg", data: "AA==" },
         { type: "resource_link", name: "Order", uri: "orders://7" },
         { type: "resource", resource: { uri: "orders://8", text: "Eight." } },
         {
@@ -116,7 +118,9 @@ describe.each(REVISIONS)("with a server of revision %s", (_, open) => {
     expect((await runOnce(app, agent, name)).result.content.split("\n\n")).toEqual([
       "First.",
       "[image of image/png, 3 bytes, not shown]",
+      "[image of image/png, 8 bytes, not shown]",
       "[audio of audio/wav, 6 bytes, not shown]",
+      "[audio of audio/ogg, 1 byte, not shown]",
       "[resource Order at orders://7]",
       "[resource orders://8]\nEight.",
       "[resource orders://9 of application/pdf, 3 bytes, not shown]",
