@@ -13,7 +13,10 @@ const RUN_BYTES_MAX = 8 * 1024 * 1024;
 /** Maximum images of earlier runs in a prompt, the newest ones. */
 const EARLIER_MAX = 8;
 const EARLIER_CHARACTERS_MAX = 12 * 1024 * 1024;
+/** Time of all attempts to fetch an image, without the waits between them. */
 const TIMEOUT_MS = 20_000;
+/** Time below which another attempt is not worth it. */
+const ATTEMPT_MS_MIN = 1_000;
 const REDIRECTS_MAX = 3;
 const ATTEMPTS_MAX = 3;
 const FIRST_RETRY_WAIT_MS = 1_000;
@@ -87,16 +90,20 @@ type Fetched = { ok: true; url: string } | { ok: false; mayRetry: boolean; reaso
 
 /** Fetches and stores the images that a run names by address; another attempt fetches the rest. */
 export async function fetchImages(context: RunContext): Promise<StepResult> {
-  const { state, control } = context;
+  const { state, control, deps } = context;
   for (const { place, url } of listMissing(state.row, state.images)) {
+    let timeoutMs = TIMEOUT_MS;
     for (let attempts = 1; ; attempts++) {
-      const fetched = await fetchImage(context, url, countFree(state));
+      const startedAt = deps.clock.monotonic();
+      const fetched = await fetchImage(context, url, { freeBytes: countFree(state), timeoutMs });
+      timeoutMs -= deps.clock.monotonic() - startedAt;
       if (control.signal.aborted) return "interrupted";
       if (fetched.ok) {
         await context.storeImage(place, fetched.url);
         break;
       }
-      if (!fetched.mayRetry || attempts === ATTEMPTS_MAX) {
+      const isLast = attempts === ATTEMPTS_MAX || timeoutMs < ATTEMPT_MS_MIN;
+      if (!fetched.mayRetry || isLast) {
         const message = `The image \`input.content.${place}\` could not be read. ${fetched.reason}`;
         return context.finish(failure("image_unavailable", message));
       }
@@ -121,7 +128,7 @@ function countFree({ row, images }: RunState): number {
 async function fetchImage(
   { deps, control }: RunContext,
   url: string,
-  freeBytes: number,
+  { freeBytes, timeoutMs }: { freeBytes: number; timeoutMs: number },
 ): Promise<Fetched> {
   const bytesMax = Math.max(0, Math.min(IMAGE_BYTES_MAX, freeBytes));
   const reply = await deps.egress.request({
@@ -129,7 +136,7 @@ async function fetchImage(
     method: "GET",
     headers: HEADERS,
     redirects: REDIRECTS_MAX,
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs,
     responseBytesMax: bytesMax,
     signal: control.signal,
   });

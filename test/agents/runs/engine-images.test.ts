@@ -5,6 +5,7 @@ import { loadImages, readData } from "../../../src/agents/runs/images.ts";
 import { rebuildRound } from "../../../src/agents/runs/round-messages.ts";
 import type { RunRow } from "../../../src/agents/runs/run.ts";
 import type { GuardedFailure, GuardedOutcome } from "../../../src/net/index.ts";
+import { wait } from "../../../src/platform/clock.ts";
 import { verifyLog } from "./log.ts";
 import { add, call, openTrial, say, script, type Trial, type TrialOptions } from "./trial.ts";
 
@@ -29,6 +30,7 @@ type Answer = (
   url: string,
   turn: number,
   bytesMax: number,
+  timeoutMs: number,
 ) => GuardedOutcome | Promise<GuardedOutcome>;
 const reply = (fields: object = {}): GuardedOutcome => ({
   ...{ ok: true, url: SIGN, status: 200, headers: new Headers(), body: PNG, truncated: false },
@@ -43,9 +45,9 @@ async function open(answer: Answer, options: TrialOptions = {}, model = script()
   const asked: string[] = [];
   const egress: AgentsDeps["egress"] = {
     validate: () => ({ ok: false, reason: "not asked here" }),
-    request: async ({ url, responseBytesMax }) => {
+    request: async ({ url, responseBytesMax, timeoutMs }) => {
       asked.push(url);
-      return answer(url, asked.length - 1, responseBytesMax);
+      return answer(url, asked.length - 1, responseBytesMax, timeoutMs);
     },
   };
   trial = await openTrial(model, { egress, capabilities: ["vision"], ...options });
@@ -128,6 +130,39 @@ describe("an image that cannot be read ends the run before any model is asked", 
     await trial.clock.advance(2_000);
     expect(await trial.ended(id)).toMatchObject({ error: { code: "image_unavailable" } });
     expect(asked).toHaveLength(3);
+  });
+
+  test("after 20 seconds in which its server is silent, without another attempt", async () => {
+    const asked = await open(async (_url, _turn, _bytesMax, timeoutMs) => {
+      await wait(trial.clock, timeoutMs);
+      return fault("timeout", "Late.");
+    });
+    const id = await trial.run("", asking(image(SIGN)));
+    await trial.until(async () => asked.length === 1);
+    await trial.clock.advance(20_000);
+    const run = await trial.ended(id);
+    expect(run.error).toMatchObject({
+      code: "image_unavailable",
+      message: expect.stringMatching(/ Late\.$/),
+    });
+    expect(asked).toHaveLength(1);
+  });
+
+  test("after attempts that take 20 seconds together", async () => {
+    const times: number[] = [];
+    await open(async (_url, _turn, _bytesMax, timeoutMs) => {
+      times.push(timeoutMs);
+      await wait(trial.clock, Math.min(timeoutMs, 12_000));
+      return times.length === 1 ? reply({ status: 503 }) : fault("timeout", "Late.");
+    });
+    const id = await trial.run("", asking(image(SIGN)));
+    await trial.until(async () => times.length === 1);
+    await trial.clock.advance(12_000);
+    await trial.clock.advance(1_000);
+    await trial.until(async () => times.length === 2);
+    await trial.clock.advance(8_000);
+    expect(await trial.ended(id)).toMatchObject({ error: { code: "image_unavailable" } });
+    expect(times).toEqual([20_000, 8_000]);
   });
 
   test("unless a later attempt succeeds", async () => {
