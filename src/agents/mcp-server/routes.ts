@@ -16,7 +16,7 @@ import { SESSION_REVISIONS, STATELESS_REVISION } from "../tools/mcp/messages.ts"
 import { META, TASKS } from "../tools/mcp/wire.ts";
 import { createCalls, type McpCalls } from "./calls.ts";
 import type { McpCallsDeps, McpExchange } from "./exchange.ts";
-import { McpFault, NEWEST_HANDSHAKE, readCall, readForm } from "./protocol.ts";
+import { type McpCall, McpFault, NEWEST_HANDSHAKE, readCall, readForm } from "./protocol.ts";
 import { describeAgent, describeRead, errorResultOf, listReads, requireText } from "./tools.ts";
 import { completed, detailedTask, runResult, taskOf } from "./views.ts";
 
@@ -133,15 +133,26 @@ function perform(calls: McpCalls, exchange: McpExchange): Promise<object> | obje
 
 type McpMethod = (calls: McpCalls, exchange: McpExchange) => Promise<object> | object;
 
+/** The cursors of both lists; that of tools has a word in front, as any text could be a slug. */
+const TOOLS_CURSOR = /^after:([a-z0-9-]{1,64})$/;
+const TASKS_CURSOR = /^(\d{1,15})$/;
+
+/** Reads where a page begins; null: it is the first one. */
+function readCursor({ params: { cursor = null } }: McpCall, form: RegExp): string | null {
+  if (cursor === null) return null;
+  const found = typeof cursor === "string" ? form.exec(cursor)?.[1] : undefined;
+  if (found !== undefined) return found;
+  throw new McpFault("params", "`cursor` must be that of an earlier page.");
+}
+
 async function listTools({ listAgents }: McpCalls, { call, caller, form }: McpExchange) {
-  const { cursor } = call.params;
-  const after = cursor === undefined ? "" : requireText(cursor, "cursor");
+  const after = readCursor(call, TOOLS_CURSOR) ?? "";
   const found = await listAgents(caller, after, AGENTS_AT_ONCE + 1);
   const page = found.slice(0, AGENTS_AT_ONCE);
   const reads = after === "" ? listReads(caller.scopes).map(describeRead) : [];
   return {
     tools: [...reads, ...page.map((agent) => describeAgent(agent, form))],
-    ...(found.length > AGENTS_AT_ONCE && { nextCursor: page.at(-1)!.slug }),
+    ...(found.length > AGENTS_AT_ONCE && { nextCursor: `after:${page.at(-1)!.slug}` }),
     ...(form.isStateless && { ttlMs: 0, cacheScope: "private" }),
   };
 }
@@ -222,10 +233,8 @@ const HANDSHAKE_METHODS: Readonly<Record<string, McpMethod>> = {
     return calls.wait(exchange, id, RESULT_WAIT_MS, hasEnded, show);
   }),
   "tasks/list": (calls, exchange) => {
-    const { cursor = null } = exchange.call.params;
-    const isCursor = cursor === null || (typeof cursor === "string" && /^\d{1,15}$/.test(cursor));
-    if (!isCursor) throw new McpFault("params", "`cursor` must be that of an earlier page.");
-    return calls.listTasks(exchange, cursor === null ? null : Number(cursor));
+    const before = readCursor(exchange.call, TASKS_CURSOR);
+    return calls.listTasks(exchange, before === null ? null : Number(before));
   },
   "tasks/cancel": onTask(async (calls, exchange, id) =>
     taskOf(await calls.cancel(id, exchange), calls.ttl(), exchange.form),

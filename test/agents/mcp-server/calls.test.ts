@@ -44,15 +44,26 @@ describe("the list of tools", () => {
     }
     const first = (await front.send("tools/list")).result;
     const rest = (await front.send("tools/list", { cursor: first.nextCursor })).result;
-    expect([first.tools.length, first.nextCursor]).toEqual([105, "x-197"]);
+    expect([first.tools.length, first.nextCursor]).toEqual([105, "after:x-197"]);
     expect(namesOf(rest.tools)).toEqual(["x-198", "x-199"]);
     expect(rest.nextCursor).toBeUndefined();
-    const last = (await front.send("tools/list", { cursor: "x-0" })).result;
+    const last = (await front.send("tools/list", { cursor: "after:x-0" })).result;
     expect([last.tools.length, last.nextCursor]).toEqual([100, undefined]);
-    const behind = (length: number) => front.send("tools/list", { cursor: "x".repeat(length) });
-    expect((await behind(256)).result.tools).toEqual([]);
-    expect((await behind(257)).error.code).toBe(-32_602);
+    // Its agent may have been hidden or archived since.
+    const behind = (length: number) =>
+      front.send("tools/list", { cursor: `after:${"x".repeat(length)}` });
+    expect((await behind(64)).result.tools).toEqual([]);
+    expect((await behind(65)).error.code).toBe(-32_602);
   });
+
+  test.each(["", "x-197", "not-a-cursor", "after:", "after:X", "after:a b", "after:a\n", 7, {}])(
+    "has no page at the cursor %j, which is none of its own",
+    async (cursor) => {
+      const error = { code: -32_602, message: "`cursor` must be that of an earlier page." };
+      expect((await front.send("tools/list", { cursor })).error).toEqual(error);
+      expect((await front.sendOld("tools/list", { cursor })).error).toEqual(error);
+    },
+  );
 
   test("of the revision 2025-11-25 says that agents take tasks", async () => {
     const { result } = await front.sendOld("tools/list");
