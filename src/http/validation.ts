@@ -196,15 +196,30 @@ function findTagFault(variants: TSchema[], value: unknown, path: string): FieldE
   const meant = alike.length > 0 ? alike : variants;
   const wrong = meant.flatMap(listTags).filter(([name, tag]) => fields[name] !== tag);
   const tag = (wrong.find(([name]) => Object.hasOwn(fields, name)) ?? wrong[0])?.[0];
-  if (tag === undefined) {
-    const isWhole = ({ required = [] }: TSchema) =>
-      required.every((name: string) => Object.hasOwn(fields, name));
-    return findFieldError(variants.find(isWhole) ?? variants[0]!, value, path)!;
-  }
+  if (tag === undefined) return findUntaggedFault(variants, fields, path);
   const place = join(path, tag);
   if (!Object.hasOwn(fields, tag)) return explain(place, "is required");
   const choices = meant.flatMap((variant) => (variant as TObject).properties[tag] ?? []);
   return explain(place, `must be ${nameWanted(choices)}`, fields[tag]);
+}
+
+/** The meant one of variants without tags is the first whose fields are all sent. */
+function findUntaggedFault(
+  variants: TSchema[],
+  fields: Record<string, unknown>,
+  path: string,
+): FieldError {
+  const needs = ({ required = [] }: TSchema) => required as readonly string[];
+  const isWhole = (one: TSchema) => needs(one).every((name) => Object.hasOwn(fields, name));
+  const [meant = variants[0]!, ...others] = variants.filter(isWhole);
+  const fault = findFieldError(meant, fields, path)!;
+  const excess = others.flatMap(needs).find((name) => !Object.hasOwn(meant.properties, name));
+  const [own] = needs(meant);
+  if (own === undefined || excess === undefined || fault.param !== join(path, excess)) return fault;
+  return explain(
+    fault.param,
+    `cannot be sent beside \`${join(path, own)}\`: send only one of them`,
+  );
 }
 
 /** The fields that tell a variant from others, with their constants. */

@@ -369,3 +369,19 @@ test("of variants with two tags the error names the one that is wrong", () => {
   expect(say(schema, { type: "call" })).toBe("`f.name` is required.");
   expect(say(schema, {})).toBe("`f.type` is required.");
 });
+
+test("of variants without tags only one may be sent", () => {
+  const strict = { additionalProperties: false };
+  const schema = Type.Union([
+    Type.Object({ message: Type.String() }, strict),
+    Type.Object({ content: Type.String() }, strict),
+  ]);
+  const both = "`f.content` cannot be sent beside `f.message`: send only one of them.";
+  expect(say(schema, { message: "a", content: "b" })).toBe(both);
+  expect(say(schema, { content: null, message: "a" })).toBe(both);
+  expect(say(schema, { content: "b", message: 1 })).toStartWith("`f.message` must be a string");
+  const unknown = "`f.text` is not a field of this request.";
+  expect(say(schema, { text: "c", message: "a", content: "b" })).toBe(unknown);
+  expect(say(schema, { text: "c", content: "b" })).toBe(unknown);
+  expect(say(schema, {})).toBe("`f.message` is required.");
+});

@@ -193,4 +193,13 @@ describe("agents.errors.invalid_request a start is refused by its field", () => 
     const refused = await app.post(`/v1/agents/${agent.id}/runs`, { input });
     await expectRefusal(refused, 400, undefined, param);
   });
+
+  test("an input with both is told that only one of them may be sent", async () => {
+    const input = { content: [text("a")], message: "Hi" };
+    const reply = await app.post(`/v1/agents/${agent.id}/runs`, { input });
+    const { error } = await readJson(reply, 400);
+    expect(error.message).toBe(
+      "`input.content` cannot be sent beside `input.message`: send only one of them.",
+    );
+  });
 });
