@@ -166,6 +166,17 @@ describe("a tool that its server changes", () => {
     await until(async () => (await listTools(app, server.id))[0]!.revision === 3);
   });
 
+  test("a server that was read a minute ago is read at once after such a reply", async () => {
+    using peer = openStatelessPeer({ tools: [{ ...ECHO, outputSchema: { type: "object" } }] });
+    const server = await addServer(app, peer.url, { name: "prompt" });
+    await setRisk(app, "prompt_echo", "read");
+    const agent = await makeAgent(app, ["prompt_echo"]);
+    peer.behaviour.tools = [{ ...ECHO, ...OTHER }];
+    await app.clock.advance(60_000);
+    expect((await runOnce(app, agent, "prompt_echo")).result.outcome).toBe("error");
+    await until(async () => (await listTools(app, server.id))[0]!.revision === 3);
+  });
+
   test("a server that says so in the middle of a call is read again", async () => {
     using peer = openStatelessPeer({ tools: [ECHO] });
     const server = await addServer(app, peer.url, { name: "telling" });
