@@ -104,8 +104,8 @@ const SeenMessage = Type.Object({
   role: Type.String({ description: "`system`, `user`, `assistant` or `tool`." }),
   content: Type.String({
     description:
-      "First 65,536 characters of the text. Of all messages 1,048,576 characters are sent: " +
-      "later ones may be cut to nothing.",
+      "First 65,536 characters of the text, in which `[An image.]` stands for an image. Of all " +
+      "messages 1,048,576 characters are sent: later ones may be cut to nothing.",
   }),
   characters: Type.Integer({ description: "Characters of the whole text." }),
   tool_calls: Type.Array(SeenCall, { description: "Calls that the message asked for." }),
@@ -125,8 +125,9 @@ export const OperatorRound = Type.Object({
   tools: Type.Array(Type.String(), { description: "Names of the tools that it was shown." }),
   is_exact: Type.Boolean({
     description:
-      "true: they have the number and the characters that were sent. false: settings or " +
-      "summaries have changed since, or an earlier version of the program sent them.",
+      "true: the messages have the number and the characters of text that were sent; images " +
+      "are not compared. false: settings or summaries have changed since, or an earlier " +
+      "version of the program sent them.",
   }),
 });
 

@@ -69,7 +69,10 @@ const RoundCall = Type.Object(
 const RoundMessage = Type.Object(
   {
     role: text("`system`, `user`, `assistant` or `tool`."),
-    content: text("The text, with the delimiters around content from outside; empty: none."),
+    content: text(
+      "The text, with the delimiters around content from outside; empty: none. `[An image.]` " +
+        "stands for an image, whose bytes are not shown.",
+    ),
     tool_calls: Type.Array(RoundCall, { description: "Calls that the message asked for." }),
     tool_call_id: maybe(text("The call that it answers; null: none.")),
     tool: maybe(text("Tool of that call; null: none, or of another run.")),
@@ -133,8 +136,9 @@ export const RoundDetail = Resource(
     tools: Type.Array(RoundTool, { description: "The tools that it was offered." }),
     is_exact: Type.Boolean({
       description:
-        "true: they have the number and the characters that were sent. false: settings or " +
-        "summaries have changed since, or an earlier version of the program sent them.",
+        "true: the messages have the number and the characters of text that were sent; images " +
+        "are not compared. false: settings or summaries have changed since, or an earlier " +
+        "version of the program sent them.",
     }),
   },
   "A round with the messages and tools that its model was sent.",

@@ -107,6 +107,18 @@ test("a run is asked about texts and images; run and thread show them without th
   expect(await steps.text()).not.toContain(BASE64.slice(0, 16));
 });
 
+test("a round shows words in place of an image, as the document says", async () => {
+  const { id } = await runOnce([text("Look:"), image(DATA)]);
+  const reply = await app.get(`/v1/runs/${id}/rounds/1`);
+  expect(await reply.clone().text()).not.toContain(BASE64.slice(0, 16));
+  const { messages, is_exact } = await readJson(reply);
+  const { content } = messages.find(({ role }: Json) => role === "user");
+  expect([content, is_exact]).toEqual(["Look:\n[An image.]", true]);
+  const { schemas } = (await readJson(await app.get("/openapi.json"))).components;
+  expect(schemas.RoundMessage.properties.content.description).toContain("`[An image.]` stands for");
+  expect(schemas.RoundDetail.properties.is_exact.description).toContain("images are not compared");
+});
+
 test("an image that the caller sends itself is no content from outside, and needs no text", async () => {
   const run = await runOnce([image(DATA)]);
   expect(run).toMatchObject({ status: "succeeded", external_content: false });
