@@ -1,7 +1,7 @@
 // `wadi serve --processes N`: starts N servers on one port, and replaces those that end or freeze.
 import { AdminError } from "../admin/index.ts";
 import { findSharedPort } from "../net/index.ts";
-import { type Cancel, type Clock, stayAlive } from "../platform/clock.ts";
+import { type Cancel, type Clock, wait } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import { isTerminal, STDERR } from "../platform/process.ts";
 import type { SupervisorNotifier } from "../platform/sd-notify.ts";
@@ -142,7 +142,7 @@ class Supervisor {
       log.warn("processes: a server has ended and is replaced", { pid, reason });
       failures = clock.monotonic() - current.beganAt >= LASTING_MS ? 0 : failures + 1;
       const restMs = failures < 2 ? 0 : Math.min(RETRY_MS * 2 ** failures, RETRY_MS_MAX);
-      await Promise.race([stayAlive(restMs), this.#stopped.promise]);
+      await Promise.race([wait(clock, restMs), this.#stopped.promise]);
       if (this.#isStopping) return;
     }
   }

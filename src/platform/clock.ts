@@ -47,9 +47,6 @@ export function wait(clock: Clock, delayMs: number, signal?: AbortSignal): Promi
   });
 }
 
-/** Keeps the process alive for a time, which timers of a clock do not. */
-export const stayAlive = (delayMs: number): Promise<void> => Bun.sleep(delayMs);
-
 /** Waits for `work`, but at most `withinMs`; returns true if it ended in time. */
 export async function settlesWithin(clock: Clock, withinMs: number, work: Promise<void>) {
   const over = new AbortController();

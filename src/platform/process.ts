@@ -7,6 +7,8 @@ import { isatty } from "node:tty";
 const REFUSED = ["BUN_OPTIONS", "BUN_BE_BUN", "NODE_OPTIONS"];
 /** Interval of retries; another user of a pipe or terminal may have made it non-blocking. */
 const RETRY_EVERY_MS = 1;
+/** The longest interval that a timer takes. */
+const INTERVAL_MS_MAX = 2 ** 31 - 1;
 
 export const STDOUT = 1;
 export const STDERR = 2;
@@ -24,6 +26,19 @@ export function prepareProcess(): void {
   dropProxyVariables(process.env);
   // Only the owner may read the program's files.
   process.umask(0o077);
+}
+
+/**
+ * Keeps the process alive until work ends, which timers of a clock do not. Without it Bun polls
+ * with a whole core while a module awaits work that waits for such a timer.
+ */
+export async function stayAlive<T>(work: Promise<T>): Promise<T> {
+  const timer = setInterval(() => {}, INTERVAL_MS_MAX);
+  try {
+    return await work;
+  } finally {
+    clearInterval(timer);
+  }
 }
 
 /** Looks at the kind of file first: the library of terminals would cost a command 8 ms. */

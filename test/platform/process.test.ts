@@ -1,4 +1,4 @@
-// Tests the process's environment: its user's name, no terminal, and no proxy for fetch.
+// Tests the process: its life, its user's name, no terminal, and no proxy for fetch.
 import { expect, test } from "bun:test";
 import { dropProxyVariables, nameUser } from "../../src/platform/process.ts";
 
@@ -56,4 +56,20 @@ test("a pipe, a file, the null device and a closed descriptor are no terminals",
   const command = [process.execPath, "-e", script];
   const { stdout } = Bun.spawnSync(command, { stdout: "pipe", stderr: Bun.file("/dev/null") });
   expect(JSON.parse(stdout.toString())).toEqual([false, false, false]);
+});
+
+test("a process stays alive for work that waits for a clock's timer, and then ends", async () => {
+  const place = (file: string) => import.meta.resolve(`../../src/platform/${file}`);
+  const run = async (delayMs: number, begin: string) => {
+    const script = `
+      import { createSystemClock, wait } from "${place("clock.ts")}";
+      import { stayAlive } from "${place("process.ts")}";
+      const work = wait(createSystemClock(), ${delayMs}).then(() => console.log("done"));
+      ${begin}
+    `;
+    const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+    return [await child.stdout.text(), await child.exited];
+  };
+  expect(await run(600_000, "")).toEqual(["", 0]);
+  expect(await run(20, "void stayAlive(work);")).toEqual(["done\n", 0]);
 });

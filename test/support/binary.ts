@@ -54,6 +54,8 @@ export interface Talker {
   said(text: string): Promise<string>;
   signal(name: "SIGTERM" | "SIGINT"): void;
   ended: Promise<Ended>;
+  /** Processor time of the command, once it has ended. */
+  cpuMs(): number;
 }
 
 export interface Room {
@@ -152,7 +154,12 @@ export function openRoom(): Room {
         const [text, stderr] = await Promise.all([stdout.whole, child.stderr.text()]);
         return { code: await child.exited, stdout: text, stderr };
       };
-      return { said: stdout.find, signal: (name) => child.kill(name), ended: end() };
+      return {
+        said: stdout.find,
+        signal: (name) => child.kill(name),
+        ended: end(),
+        cpuMs: () => Number(child.resourceUsage()!.cpuTime.total) / 1_000,
+      };
     },
     async show(args) {
       let shown = "";
