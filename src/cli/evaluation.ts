@@ -1,5 +1,6 @@
 // `wadi agents evaluate`: starts an evaluation, waits for its end and prints what came of it.
 import {
+  AdminError,
   type Evaluation,
   evaluationOperations as operations,
   type PerformOperation,
@@ -17,6 +18,7 @@ import {
 } from "./command.ts";
 import { call, operate } from "./operations.ts";
 import { escapeHidden, layOutTable, type Output, quote, quoteWhole } from "./output.ts";
+import { explainNoServer } from "./served.ts";
 import { readAll } from "./standard-input.ts";
 
 const POLL_INTERVAL_MS = 1_000;
@@ -56,6 +58,11 @@ export const evaluate: Command = {
       ...(hasFlag(input, "live") && { tools: "live" as const }),
       key: readText(input, "key"),
     };
+    const fault = await explainNoServer(input);
+    if (fault) {
+      const advice = "only a server repeats runs: start `wadi serve` first";
+      throw new AdminError(`${fault}, and ${advice}`);
+    }
     return operate(input, async (perform) => {
       const { id, total } = await perform(operations.start, request);
       output.say(`evaluation ${id} repeats ${total} runs`);

@@ -26,6 +26,7 @@ import { LivePrinter } from "./live.ts";
 import { call, operate } from "./operations.ts";
 import { drawRow, type Output, printRow, printTable, quote, quoteWhole } from "./output.ts";
 import { followRun, pendingOf, readSteps, type ShownRow } from "./run-follower.ts";
+import { explainNoServer } from "./served.ts";
 import { runUsage } from "./usage.ts";
 
 const COLUMNS = [
@@ -108,6 +109,7 @@ function drawMessage({ role, tool, tokens, content, tool_calls }: SeenMessageRow
   return `${from} (${tokens} tokens)\n${quoteWhole(content)}${calls.join("")}\n\n`;
 }
 
+const GOES_ON = "the run goes on once `wadi serve` is started on it";
 const JSON_LINES: Flag = { help: "one JSON document per line: texts and steps, then the run" };
 
 /**
@@ -218,7 +220,12 @@ export const commands: readonly Command[] = [
     example: "wadi runs follow 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
     async run(input, output) {
       const [id] = input.args as [string];
-      await operate(input, (perform) => follow(perform, id, output));
+      const fault = await explainNoServer(input);
+      await operate(input, async (perform) => {
+        const { finished_at } = fault ? await perform(operations.show, { id }) : {};
+        if (finished_at === null) output.say(`${fault}: ${GOES_ON}`);
+        return follow(perform, id, output);
+      });
       return 0;
     },
   },
@@ -236,11 +243,13 @@ export const commands: readonly Command[] = [
     async run(input, output) {
       const [agent, message] = input.args as [string, string];
       const request = { agent, message, key: readText(input, "key") };
+      const fault = hasFlag(input, "follow") ? await explainNoServer(input) : undefined;
       return operate(input, async (perform) => {
         const run = await perform(operations.start, request);
         const id = run.id as string;
         if (!hasFlag(input, "follow")) return printRow(output, run, { id, status: run.status });
         output.say(`run ${id} started`);
+        if (fault) output.say(`${fault}: ${GOES_ON}`);
         const ended = await follow(perform, id, output);
         return ended.status === "succeeded" ? 0 : 1;
       });

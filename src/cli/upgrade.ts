@@ -1,7 +1,7 @@
 // `wadi upgrade`: lets the running server start the next version and give its place to it.
 import { accessSync, constants, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { DatabaseInUse, hasDatabase, lockPlace, type TransferPlace } from "../database/index.ts";
+import { isLocked } from "../database/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import {
   canTakeOver,
@@ -51,19 +51,6 @@ export const commands: readonly Command[] = [
     },
   },
 ];
-
-async function isLocked(place: TransferPlace): Promise<boolean> {
-  // A lock would make the directory.
-  if (!(await hasDatabase(place))) return false;
-  try {
-    const lock = await lockPlace(place);
-    await lock.release();
-    return false;
-  } catch (failure) {
-    if (failure instanceof DatabaseInUse) return true;
-    throw failure;
-  }
-}
 
 function requireProgram(program: string): void {
   try {

@@ -70,6 +70,7 @@ export {
   describeSchema,
   endMove,
   hasDatabase,
+  isLocked,
   isSamePlace,
   type Loader,
   type LoadTransaction,

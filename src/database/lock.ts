@@ -19,6 +19,9 @@ const LOCK_OFFSET = 2n ** 62n;
 /** Size of `struct flock` on 64-bit Linux: type, whence, start, length, process. */
 const FLOCK_BYTES = 32;
 
+/** The lock of this file works on every system, but is lost when the file is deleted. */
+export const LOCK_FILE = "serve.lock";
+
 const POSTGRES_LOCK = 7_241_987;
 /** Has the server end within 15 seconds the session, and so the lock, of a machine that is lost. */
 const PROBES = Object.entries({ idle: 5, interval: 5, count: 2 })
@@ -41,8 +44,7 @@ export function prepareLock(file: string): () => () => void {
   const directory = dirname(file);
   const lockKernel = prepareKernelLock(file);
   return () => {
-    // Works on every system, but is lost when its file is deleted.
-    const release = lockFile(join(directory, "serve.lock"));
+    const release = lockFile(join(directory, LOCK_FILE));
     if (release === null) throw new DatabaseInUse(directory);
     const releaseKernel = lockKernel();
     if (releaseKernel === null) {
@@ -73,26 +75,46 @@ export function lockFile(file: string): (() => void) | null {
 }
 
 /**
+ * Tests if another process holds the lock of a database file. On systems with locks of the kernel
+ * nothing is locked for it, which could keep a server from starting.
+ */
+export function isDatabaseLocked(file: string): boolean {
+  const found = openKernelLock(file)?.(F_OFD_GETLK, F_WRLCK);
+  if (found?.isDone) return found.type !== F_UNLCK;
+  const release = lockFile(join(dirname(file), LOCK_FILE));
+  release?.();
+  return release === null;
+}
+
+/**
  * Prepares a lock of `file` itself by an open file description. The returned function takes it, or
  * returns null where another process holds it. Systems without such locks take nothing.
- *
- * The descriptor is never closed: closing any descriptor of a file drops all POSIX locks of the
- * process on it, SQLite's among them. Call it before SQLite opens the file.
  */
 function prepareKernelLock(file: string): () => (() => void) | null {
-  const libc = openLibc({ fcntl: { args: ["i32", "i32", "ptr"], returns: "i32" } });
-  if (!libc) return () => () => {};
-  const descriptor = openSync(file, constants.O_RDWR | constants.O_CREAT, 0o600);
-  const call = (command: number, type: number) => {
-    const lock = writeFlock(type);
-    const isDone = libc.fcntl(descriptor, command, lock) === 0;
-    return { isDone, type: lock.readInt16LE(0) };
-  };
+  const call = openKernelLock(file);
+  if (!call) return () => () => {};
   return () => {
     if (call(F_OFD_SETLK, F_WRLCK).isDone) return () => void call(F_OFD_SETLK, F_UNLCK);
     // A file system without such locks refuses both calls.
     const found = call(F_OFD_GETLK, F_WRLCK);
     return found.isDone && found.type !== F_UNLCK ? null : () => {};
+  };
+}
+
+/**
+ * Opens `file` for calls on its lock; null where the system has no such locks.
+ *
+ * The descriptor is never closed: closing any descriptor of a file drops all POSIX locks of the
+ * process on it, SQLite's among them. Call it before SQLite opens the file.
+ */
+function openKernelLock(file: string) {
+  const libc = openLibc({ fcntl: { args: ["i32", "i32", "ptr"], returns: "i32" } });
+  if (!libc) return null;
+  const descriptor = openSync(file, constants.O_RDWR | constants.O_CREAT, 0o600);
+  return (command: number, type: number) => {
+    const lock = writeFlock(type);
+    const isDone = libc.fcntl(descriptor, command, lock) === 0;
+    return { isDone, type: lock.readInt16LE(0) };
   };
 }
 

@@ -102,3 +102,40 @@ test("the steps of a run show what a tool has answered, and no terminal control 
     expect(stdout).not.toMatch(/[^\P{Cc}\n]|\p{Cf}|\p{Zl}|\p{Zp}/u);
   }
 });
+
+test("without a server a run is followed until one executes it, and nothing is evaluated", async () => {
+  const serve = () => room.serve(["dev", "--port", "0", "--data", "alone"]);
+  const data = ["--data", "alone"];
+  const server = await serve();
+  const body = { name: "Clerk", system_prompt: "Be brief." };
+  const { id } = (await (await server.ask("POST", "/v1/agents", { body })).json()) as {
+    id: string;
+  };
+  const ended = await room.perform(["runs", "start", id, "Hello", "--follow", ...data]);
+  const run = /^run (\S+) started\n$/.exec(ended.stderr)![1]!;
+  server.signal("SIGTERM");
+  await server.exited;
+
+  const evaluated = await room.perform(["agents", "evaluate", id, ...data]);
+  expect(evaluated).toEqual({
+    ...{ code: 1, stdout: "" },
+    stderr:
+      "wadi: no server runs on alone, and only a server repeats runs: start `wadi serve` first\n",
+  });
+  const listed = await room.perform(["agents", "evaluations", id, "--json", ...data]);
+  expect(JSON.parse(listed.stdout)).toEqual([]);
+  const missing = await room.perform(["agents", "evaluate", id, "--data", "none"]);
+  expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("no database")]);
+
+  expect((await room.perform(["runs", "follow", run, ...data])).stderr).toBe("");
+  const goesOn = "no server runs on alone: the run goes on once `wadi serve` is started on it";
+  const starting = room.start(["runs", "start", id, "Again", "--follow", ...data]);
+  await starting.told(goesOn);
+  const { stdout } = await room.perform(["runs", "list", "--json", "--limit", "1", ...data]);
+  const following = room.start(["runs", "follow", JSON.parse(stdout)[0].id, ...data]);
+  await following.told(goesOn);
+  await serve();
+  for (const { code, stdout } of [await starting.ended, await following.ended]) {
+    expect([code, stdout]).toEqual([0, expect.stringContaining("status: succeeded")]);
+  }
+});

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseInUse, DatabaseLost } from "../../src/database/errors.ts";
-import { findDamage } from "../../src/database/index.ts";
+import { findDamage, isLocked } from "../../src/database/index.ts";
 import { lockDatabase } from "../../src/database/lock.ts";
 import { findDamageInWorker } from "../../src/database/page-checks.ts";
 import { start } from "../support/crash.ts";
@@ -93,6 +93,19 @@ test.if(process.platform === "linux")("a lock that is refused leaves nothing loc
   expect(() => lockDatabase(file)).toThrow(DatabaseInUse);
   release();
   lockDatabase(file)();
+});
+
+test("a look at the lock tells of a server, and takes nothing that another one needs", async () => {
+  const { file, database } = await openServer();
+  const place = { kind: "sqlite", file } as const;
+  expect(await isLocked(place)).toBe(true);
+  await database.close();
+  const lock = join(dirname(file), "serve.lock");
+  rmSync(lock);
+  expect(await isLocked(place)).toBe(false);
+  expect(existsSync(lock)).toBe(process.platform !== "linux");
+  const none = `${file}.none`;
+  expect([await isLocked({ ...place, file: none }), existsSync(none)]).toEqual([false, false]);
 });
 
 const replace = (path: string) => {

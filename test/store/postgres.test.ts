@@ -5,6 +5,7 @@ import {
   DatabaseInUse,
   type DatabaseLocation,
   DatabaseUnusable,
+  isLocked,
   openDatabase,
   WROTE,
 } from "../../src/database/index.ts";
@@ -273,6 +274,16 @@ function testServers(server: string): void {
     expect(await failureOf(openTestDatabase(place, true))).toBeInstanceOf(DatabaseInUse);
     expect(database.failures).toEqual([]);
     await database.close();
+  });
+
+  test("are seen by a command, which needs no lock for that", async () => {
+    expect(await isLocked(place)).toBe(false);
+    const database = await openTestDatabase(place, true);
+    expect(await isLocked(place)).toBe(true);
+    await database.close();
+    expect(await isLocked(place)).toBe(false);
+    const silent = isLocked({ ...place, url: "postgres://ann:secret@127.0.0.1:9/wadi" });
+    expect((await failureOf(silent)).message).toContain("127.0.0.1:9");
   });
 
   /** Runs a statement on the same database, outside the servers. */

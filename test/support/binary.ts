@@ -51,7 +51,10 @@ export interface AskOptions {
 }
 
 export interface Talker {
+  /** Waits for a line of its output. */
   said(text: string): Promise<string>;
+  /** Waits for a line beside its output. */
+  told(text: string): Promise<string>;
   signal(name: "SIGTERM" | "SIGINT"): void;
   ended: Promise<Ended>;
   /** Processor time of the command, once it has ended. */
@@ -149,13 +152,14 @@ export function openRoom(): Room {
     },
     start(args, options = {}) {
       const child = spawn(args, options);
-      const stdout = readLog(child.stdout);
+      const [stdout, stderr] = [readLog(child.stdout), readLog(child.stderr)];
       const end = async () => {
-        const [text, stderr] = await Promise.all([stdout.whole, child.stderr.text()]);
-        return { code: await child.exited, stdout: text, stderr };
+        const [said, told] = await Promise.all([stdout.whole, stderr.whole]);
+        return { code: await child.exited, stdout: said, stderr: told };
       };
       return {
         said: stdout.find,
+        told: stderr.find,
         signal: (name) => child.kill(name),
         ended: end(),
         cpuMs: () => Number(child.resourceUsage()!.cpuTime.total) / 1_000,

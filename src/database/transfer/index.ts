@@ -1,7 +1,7 @@
 // The transfer of whole databases: what is read at one moment, and written to an empty place.
 export { placeDraft, removeDrafts } from "./drafts.ts";
 export { type Loader, type LoadTransaction, openLoader } from "./loader.ts";
-export { lockPlace, type PlaceLock } from "./lock.ts";
+export { isLocked, lockPlace, type PlaceLock } from "./lock.ts";
 export {
   advance,
   beginMove,

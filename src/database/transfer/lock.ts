@@ -2,7 +2,15 @@
 import { existsSync, mkdirSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseInUse, explainPostgres, explainSqlite } from "../errors.ts";
-import { lockDatabase, lockFile, lockPostgres } from "../lock.ts";
+import {
+  countServers,
+  isDatabaseLocked,
+  LOCK_FILE,
+  lockDatabase,
+  lockFile,
+  lockPostgres,
+} from "../lock.ts";
+import { openPool } from "../postgres-connections.ts";
 import type { TransferPlace } from "./state.ts";
 
 export interface PlaceLock {
@@ -30,9 +38,28 @@ export async function lockPlace(place: TransferPlace): Promise<PlaceLock> {
   return { requireHeld, release };
 }
 
+/** Tests if a server, a move or a restore has the lock of a place; it makes no database there. */
+export async function isLocked(place: TransferPlace): Promise<boolean> {
+  if (place.kind === "sqlite") {
+    try {
+      return existsSync(place.file) && isDatabaseLocked(place.file);
+    } catch (failure) {
+      throw explainSqlite(place.file, failure);
+    }
+  }
+  const pool = openPool(place.url, 1);
+  try {
+    return (await countServers(pool)) > 0;
+  } catch (failure) {
+    throw explainPostgres(place.url, failure);
+  } finally {
+    await pool.close();
+  }
+}
+
 function lockSqlite(file: string): () => void {
   const directory = dirname(file);
-  const lock = join(directory, "serve.lock");
+  const lock = join(directory, LOCK_FILE);
   const made: MadeFiles = {};
   try {
     made.directory = mkdirSync(directory, { recursive: true, mode: 0o700 });
