@@ -1,20 +1,12 @@
 // Creation of agents by operators, on a database that a server may be using.
 import type { Caller } from "../../access/index.ts";
-import type { Compute } from "../../compute/index.ts";
 import { createOperatorDeps, type OperatorDepsOptions } from "../operator-deps.ts";
 import { createShownCatalog, createToolLookup } from "../tools/catalog.ts";
-import { toolComputations } from "../tools/computations.ts";
 import { toolStore } from "../tools/http/store/index.ts";
 import { createSchemaCheck } from "../tools/json-schema/check.ts";
 import { Definitions } from "./definitions.ts";
 import type { NewAgent } from "./input.ts";
 import type { FoundAgent } from "./store.ts";
-
-/** Without Workers: an operator's schema, which is bounded, is checked where the command runs. */
-const compute: Compute["run"] = async (task, input) => {
-  const found = toolComputations.find(({ name }) => name === task.name)!;
-  return { ok: true, value: await found.run(input) } as never;
-};
 
 /** The agent belongs to the caller; throws what the route of creation answers with. */
 export function createOperatorDefinitions(options: OperatorDepsOptions) {
@@ -22,7 +14,7 @@ export function createOperatorDefinitions(options: OperatorDepsOptions) {
   const { database, settings } = deps;
   const tools = database.bind(toolStore);
   const lookup = createToolLookup({ tools, catalog: createShownCatalog(), settings });
-  const definitions = new Definitions(deps, lookup, createSchemaCheck({ run: compute }));
+  const definitions = new Definitions(deps, lookup, createSchemaCheck(deps.compute));
   return (agent: NewAgent, caller: Caller): Promise<FoundAgent> =>
     definitions.create(agent, caller);
 }

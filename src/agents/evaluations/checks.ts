@@ -16,8 +16,9 @@ const FAULTS_MAX = 3;
 export async function validateChecks(
   checks: readonly Check[],
   account_id: string,
-  compute: Compute | null,
+  compute: Compute,
 ): Promise<void> {
+  const checkSchema = createSchemaCheck(compute);
   for (const [at, check] of checks.entries()) {
     const refuse = (field: string, message: string) =>
       apiError("invalid_request", { param: `checks.${at}${field}`, message });
@@ -27,16 +28,14 @@ export async function validateChecks(
       const says = 'must be an amount such as "1.20", with at most six decimals.';
       throw refuse(".max_cost_sar", `\`checks.${at}.max_cost_sar\` ${says}`);
     }
-    // An operator's command has no Worker; there each run tells what is wrong.
-    if (!compute) continue;
     const schemas = {
       output_pattern: output_pattern === undefined ? undefined : schemaOf(output_pattern),
       output_schema,
     };
     for (const [field, schema] of Object.entries(schemas)) {
       const name = `checks.${at}.${field}`;
-      const problem = schema && (await createSchemaCheck(compute)(schema, account_id, name));
-      if (problem) throw refuse(`.${field}`, problem);
+      const problem = schema && (await checkSchema(schema, account_id, name));
+      if (problem) throw refuse(`.${field}`, problem.replace(PATTERN_PLACE, ""));
     }
   }
 }
@@ -50,6 +49,8 @@ function isAmount(text: string): boolean {
   }
 }
 
+/** Place of a pattern in its schema, which no caller has written. */
+const PATTERN_PLACE = "/properties/text/pattern";
 const schemaOf = (pattern: string) => ({ type: "object", properties: { text: { pattern } } });
 
 /** Lists what does not hold of a run. */

@@ -101,7 +101,7 @@ interface EvaluationsDeps extends Pick<AgentsDeps, "clock" | "ids" | "settings" 
   runs: Pick<RunStore, "find" | "findStartable">;
   evaluations: Bound<typeof evaluationStore>;
   findVersion: FindVersion;
-  compute: Compute | null;
+  compute: Compute;
 }
 
 export class Evaluations {

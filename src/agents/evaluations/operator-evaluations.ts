@@ -14,6 +14,5 @@ export function createOperatorEvaluations(options: OperatorDepsOptions): Evaluat
     runs: database.bind(runStore),
     evaluations: database.bind(evaluationStore),
     findVersion: database.bind(agentStore).findVersion,
-    compute: null,
   });
 }

@@ -3,7 +3,12 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { evaluationOperations, nameLocalActor, perform } from "../../../src/admin/index.ts";
+import {
+  AdminError,
+  evaluationOperations,
+  nameLocalActor,
+  perform,
+} from "../../../src/admin/index.ts";
 import { readArguments } from "../../../src/cli/arguments.ts";
 import type { CommandTable } from "../../../src/cli/command.ts";
 import { loadAllCommands } from "../../../src/cli/families.ts";
@@ -245,6 +250,33 @@ test("a start is refused with the place of what is wrong", async () => {
   const fresh = await createAgent(app, { name: "Idle" });
   const idle = await app.post(`/v1/agents/${fresh.id}/evaluations`, {});
   expect((await readJson(idle, 400)).error.message).toContain("no run that has ended");
+});
+
+test("an operator's checks are refused as those of a key are, before any run is repeated", async () => {
+  await record(app, agent, 1);
+  const listed = async () => (await app.get(`/v1/agents/${agent.id}/evaluations`)).text();
+  const before = await listed();
+  const checks: [object, string][] = [
+    [{ output_pattern: "[" }, "`checks.0.output_pattern` must be a pattern"],
+    [
+      { output_schema: { type: "string" } },
+      '`checks.0.output_schema` must have the `type` "object"',
+    ],
+    [{ output_schema: { type: "object", required: 5 } }, "`checks.0.output_schema` must be valid"],
+    [{ output_schema: "no object" }, "`checks.0.output_schema`"],
+    [{ max_cost_sar: "much" }, "`checks.0.max_cost_sar` must be an amount"],
+    [{}, "`checks.0` checks nothing"],
+  ];
+  for (const [check, message] of checks) {
+    const answer = await askStart({ checks: [check] });
+    const own = ((await readJson(answer, 400)).error as Json).message;
+    const asked = { agent: agent.id, checks: [check] as never };
+    const start = perform(app.app.admin, evaluationOperations.start, asked, nameLocalActor());
+    const refusal = await start.catch((error) => error);
+    expect(refusal).toBeInstanceOf(AdminError);
+    expect([refusal.message, own]).toEqual([own, expect.stringContaining(message)]);
+  }
+  expect(await listed()).toBe(before);
 });
 
 test("a cancelled evaluation starts no further rerun, and a fourth under way is refused, as is a run under way", async () => {
