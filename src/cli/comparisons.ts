@@ -1,7 +1,7 @@
 // How comparisons look on a terminal: two runs side by side, two versions field by field.
 import type { agentOperations, runOperations } from "../admin/index.ts";
-import { pairLists } from "../platform/list-diff.ts";
-import { escapeHidden, layOutTable, type Output, quote, quoteWhole } from "./output.ts";
+import { drawLineDiff } from "./line-diff.ts";
+import { layOutTable, type Output, quote, quoteWhole } from "./output.ts";
 
 type ShownComparison = Awaited<ReturnType<typeof runOperations.compare.run>>;
 type ShownDiff = Awaited<ReturnType<typeof agentOperations.diff.run>>;
@@ -42,10 +42,5 @@ export function drawDiff({ changes }: ShownDiff): string {
 function drawChange({ field, before, after }: ShownDiff["changes"][number]): string {
   const isText = typeof before === "string" && typeof after === "string";
   if (!isText) return `${field}: ${quoteWhole(before)} -> ${quoteWhole(after)}\n`;
-  const pairs = pairLists(before.split("\n"), after.split("\n"), (line) => line);
-  const lines = pairs.map(([one, other]) => {
-    const mark = one === undefined ? "+" : other === undefined ? "-" : " ";
-    return `  ${mark} ${escapeHidden(one ?? other ?? "")}\n`;
-  });
-  return `${field}:\n${lines.join("")}`;
+  return `${field}:\n${drawLineDiff(before, after)}`;
 }

@@ -1,6 +1,8 @@
 // `wadi tools`: tools that accounts have registered, and their switch.
 import { toolOperations as operations, RISKS } from "../admin/index.ts";
+import { parseJson } from "../platform/json.ts";
 import { account, type Command, type CommandInput, readText, UsageError } from "./command.ts";
+import { drawLineDiff } from "./line-diff.ts";
 import { call } from "./operations.ts";
 import {
   drawRow,
@@ -59,6 +61,27 @@ function printTool(output: Output, row: OutputRow): number {
     description: quote(row.description),
     parameters: quote(JSON.stringify(row.parameters)),
   });
+}
+
+type ShownTool = Awaited<ReturnType<typeof operations.showServer.run>>["tools"][number];
+
+/** Fields that hold JSON in one line. */
+const JSON_FIELDS: readonly string[] = ["parameters", "annotations", "output_schema"];
+
+/** A cut JSON stays as it is. */
+function layOutSide(field: string, side: string): string {
+  const value = JSON_FIELDS.includes(field) ? parseJson(side) : undefined;
+  return value === undefined ? side : JSON.stringify(value, null, 2);
+}
+
+/** Fields that have not changed are left to --json. */
+function drawChanges({ changes, annotations: _, output_schema: __, ...tool }: ShownTool): string {
+  if (changes.length === 0) return `${drawRow(tool)}\nit is accepted as it is\n`;
+  const drawn = changes.map(({ field, before, after }) => {
+    const sides = [before, after].map((side) => layOutSide(field, side)) as [string, string];
+    return `\n${field}:\n${drawLineDiff(...sides)}`;
+  });
+  return `${drawRow(tool)}${drawn.join("")}`;
 }
 
 export const commands: readonly Command[] = [
@@ -128,11 +151,8 @@ export const commands: readonly Command[] = [
     example: "wadi tools changes orders_find --account acme",
     async run(input, output) {
       const row = await call(input, operations.showChanges, readNamed(input, "changes"));
-      const quoted = Object.entries(row).map(([field, value]) => [
-        field,
-        typeof value === "object" && value !== null ? quote(JSON.stringify(value)) : value,
-      ]);
-      return printRow(output, row, Object.fromEntries(quoted));
+      output.print(row, drawChanges(row as unknown as ShownTool));
+      return 0;
     },
   },
   {

@@ -1,4 +1,4 @@
-// The differences of two lists, by a longest common subsequence.
+// The differences of two lists, by a longest common subsequence, and what is near them.
 
 /** Maximum cells of the table; lists with more have their middle shown as replaced. */
 const CELLS_MAX = 4_000_000;
@@ -33,6 +33,26 @@ export function pairLists<T>(
     else pairs.push([undefined, others[j++]]);
   }
   return [...pairs, ...ones.slice(aEnd).map((one, at): Pair<T> => [one, others[bEnd + at]])];
+}
+
+/** Replaces items that are far from every change, each run of them by their number. */
+export function foldUnchanged<T extends object>(
+  items: readonly T[],
+  isChange: (item: T) => boolean,
+  context: number,
+): (T | number)[] {
+  const isNear = new Uint8Array(items.length);
+  for (const [at, item] of items.entries()) {
+    if (isChange(item)) isNear.fill(1, Math.max(0, at - context), at + context + 1);
+  }
+  const folded: (T | number)[] = [];
+  for (const [at, item] of items.entries()) {
+    const last = folded.at(-1);
+    if (isNear[at]) folded.push(item);
+    else if (typeof last === "number") folded[folded.length - 1] = last + 1;
+    else folded.push(1);
+  }
+  return folded;
 }
 
 /** Lengths of the common subsequences from each pair of places on; null: there are too many. */

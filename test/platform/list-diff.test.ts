@@ -1,6 +1,6 @@
 // Lists beside each other: what both have, and what only one has.
 import { expect, test } from "bun:test";
-import { pairLists } from "../../src/platform/list-diff.ts";
+import { foldUnchanged, pairLists } from "../../src/platform/list-diff.ts";
 
 const pair = (one: string, other: string) =>
   pairLists([...one], [...other], (letter) => letter)
@@ -25,4 +25,19 @@ test("lists too long to compare have their middle replaced, and nothing is lost"
     ["end", "end"],
   ]);
   expect(pairs[3_001]).toEqual([undefined, "b"]);
+});
+
+test("items far from every change are replaced by their number", () => {
+  const fold = (marks: string, context: number) =>
+    foldUnchanged(
+      [...marks].map((mark) => ({ mark })),
+      ({ mark }) => mark === "x",
+      context,
+    )
+      .map((one) => (typeof one === "number" ? `${one}` : one.mark))
+      .join(" ");
+  expect(fold("abcxdefxg", 1)).toBe("2 c x d 1 f x g");
+  expect(fold("xabx", 1)).toBe("x a b x");
+  expect(fold("abc", 2)).toBe("3");
+  expect(fold("x", 0)).toBe("x");
 });

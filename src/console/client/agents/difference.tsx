@@ -1,5 +1,6 @@
 // The difference of two versions: fields by name, the prompt by line.
 
+import { foldUnchanged } from "../../../platform/list-diff.ts";
 import { useResource } from "../live.ts";
 import { Head, Outside } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
@@ -14,26 +15,13 @@ const LINES_MAX = 2_000;
 const LINE_CHARACTERS_MAX = 2_000;
 const SIGNS = { same: " ", removed: "−", added: "+" } as const;
 
-type ShownLine = DiffLine | { kind: "folded"; count: number };
+/** A number stands for so many lines that are far from every change. */
+type ShownLine = DiffLine | number;
 
-/** Folds lines that are far from every change. */
-function fold(lines: readonly DiffLine[]): ShownLine[] {
-  const isNear = new Uint8Array(lines.length);
-  for (const [at, { kind }] of lines.entries()) {
-    if (kind !== "same") isNear.fill(1, Math.max(0, at - CONTEXT), at + CONTEXT + 1);
-  }
-  const shown: ShownLine[] = [];
-  for (const [at, line] of lines.entries()) {
-    const last = shown.at(-1);
-    if (isNear[at]) shown.push(line);
-    else if (last?.kind === "folded") last.count += 1;
-    else shown.push({ kind: "folded", count: 1 });
-  }
-  return shown;
-}
+const isChange = ({ kind }: DiffLine) => kind !== "same";
 
 function Line({ line }: { line: ShownLine }) {
-  if (line.kind === "folded") return <li class="fold">{t("agents.diff.folded", line.count)}</li>;
+  if (typeof line === "number") return <li class="fold">{t("agents.diff.folded", line)}</li>;
   const { kind, text } = line;
   const isCut = text.length > LINE_CHARACTERS_MAX;
   return (
@@ -50,7 +38,7 @@ function Line({ line }: { line: ShownLine }) {
 
 /** Two texts by line, without what is far from a change. */
 export function LineDifference({ before, after }: { before: string; after: string }) {
-  const lines = fold(diffLines(before, after));
+  const lines = foldUnchanged(diffLines(before, after), isChange, CONTEXT);
   return (
     <>
       <ol class="code diff">
