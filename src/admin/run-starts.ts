@@ -12,6 +12,7 @@ export interface RunActor {
 export interface OperatorRunStart extends RunActor {
   agent: string;
   message: string;
+  metadata?: Record<string, string>;
 }
 
 export function createRunStarts(deps: AdminDeps) {

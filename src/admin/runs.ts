@@ -73,6 +73,7 @@ export interface TypedRunSearch {
   /** A day, an instant or a duration before now. */
   since: string | null;
   text: string | null;
+  metadata: RunSearch["metadata"];
 }
 
 export type RunListOptions = TypedRunSearch & Pick<RunPage, "stage" | "before" | "limit">;
@@ -89,14 +90,14 @@ export function createRunAdmin(deps: AdminDeps, directory: AccountDirectory) {
   const view = createRunView(deps, directory);
   /** Returns undefined where the agent is not of the account: no run matches. */
   const readSearch = async (typed: TypedRunSearch): Promise<RunSearch | undefined> => {
-    const { account, agent, status, trigger_kind, since, text } = typed;
+    const { account, agent, status, trigger_kind, since, text, metadata } = typed;
     const asked = account === null ? null : (await directory.require(account)).id;
     const found = agent === null ? null : await requireAgent(agents, agent);
     if (asked !== null && found !== null && found.account_id !== asked) return undefined;
     return {
       account_id: found?.account_id ?? asked,
       agent_id: found?.id ?? null,
-      ...{ status, trigger_kind, text },
+      ...{ status, trigger_kind, text, metadata },
       since: since === null ? null : requireTime(since, clock.now()),
     };
   };

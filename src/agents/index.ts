@@ -10,6 +10,7 @@ export {
 } from "./approvals/approval.ts";
 export type { Decision } from "./approvals/decision.ts";
 export { type ApprovalQueries, createApprovalQueries } from "./approvals/queries.ts";
+export { SentMetadata, validateMetadata } from "./definitions/agent.ts";
 export { NewAgent } from "./definitions/input.ts";
 export { createOperatorDefinitions } from "./definitions/operator-definitions.ts";
 export { createPolicyPreview, PreviewedTool } from "./definitions/policy-preview.ts";

@@ -130,7 +130,9 @@ function fillPath(path: string, request: Record<string, unknown>) {
 function writeQuery(values: Record<string, unknown>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
-    if (value !== undefined) query.set(name, String(value));
+    if (typeof value === "object" && value !== null) {
+      for (const [part, text] of Object.entries(value)) query.set(`${name}[${part}]`, String(text));
+    } else if (value !== undefined) query.set(name, String(value));
   }
   return query.size === 0 ? "" : `?${query}`;
 }

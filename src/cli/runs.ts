@@ -26,6 +26,7 @@ import { LivePrinter } from "./live.ts";
 import { call, operate } from "./operations.ts";
 import { drawRow, type Output, printRow, printTable, quote, quoteWhole } from "./output.ts";
 import { followRun, pendingOf, readSteps, type ShownRow } from "./run-follower.ts";
+import { readMetadata } from "./run-input.ts";
 import { explainNoServer } from "./served.ts";
 import { runUsage } from "./usage.ts";
 
@@ -132,12 +133,15 @@ async function follow(perform: PerformOperation, id: string, output: Output): Pr
   return run;
 }
 
+const metadata = { takes: "NAME=TEXT", multiple: true } as const;
+
 const search: NonNullable<Command["flags"]> = {
   account,
   agent: { takes: "ID", help: "agent of the runs" },
   trigger: { takes: "KIND", help: "what started them: manual, cron or webhook" },
   since: { takes: "TIME", help: "earliest acceptance, such as 2027-01-05 or 24h" },
   text: { takes: "TEXT", help: "part of the id or of the input" },
+  metadata: { ...metadata, help: "text that their metadata has; repeatable" },
 };
 
 const readSearch = (input: CommandInput) => ({
@@ -146,6 +150,7 @@ const readSearch = (input: CommandInput) => ({
   trigger_kind: readWord(input, "trigger", TRIGGER_KINDS),
   since: readText(input, "since"),
   text: readText(input, "text"),
+  metadata: readMetadata(input),
 });
 
 export const commands: readonly Command[] = [
@@ -234,6 +239,7 @@ export const commands: readonly Command[] = [
     args: ["AGENT_ID", "TEXT"],
     flags: {
       key: { takes: "KEY_ID", help: "key to act for (default the one that made the agent)" },
+      metadata: { ...metadata, help: "text that is kept with it; repeatable" },
       follow: { help: "print its steps until it ends; exit code 1 unless it succeeds" },
       json: { help: "one JSON document: the run; with --follow one per line" },
     },
@@ -242,7 +248,10 @@ export const commands: readonly Command[] = [
     isUnsuggested: true,
     async run(input, output) {
       const [agent, message] = input.args as [string, string];
-      const request = { agent, message, key: readText(input, "key") };
+      const request = {
+        ...{ agent, message, key: readText(input, "key") },
+        metadata: readMetadata(input),
+      };
       const fault = hasFlag(input, "follow") ? await explainNoServer(input) : undefined;
       return operate(input, async (perform) => {
         const run = await perform(operations.start, request);

@@ -35,10 +35,11 @@ async function findCall(name: string, input: object): Promise<[string, ...unknow
 
 const NO_SEARCH = {
   ...{ account: null, agent: null, status: null, trigger_kind: null, since: null, text: null },
+  metadata: null,
 };
 const SEARCH = {
   ...{ account: "acme", agent: "a-1", status: "failed", trigger_kind: "schedule" },
-  ...{ since: "1h", text: "Hello" },
+  ...{ since: "1h", text: "Hello", metadata: { ticket: "A-17" } },
 };
 const NO_KEY = {
   ...{ account: null, name: null, is_internal: false, scopes: [], models: null },
@@ -251,8 +252,11 @@ const GIVEN: Row[] = [
   ["runs count", SEARCH, ["runs.count", SEARCH]],
   [
     "runs start",
-    { agent: "a-1", message: "Hello", key: "k-1" },
-    ["runs.start", { agent: "a-1", message: "Hello", key: "k-1", operator: "noura" }],
+    { agent: "a-1", message: "Hello", key: "k-1", metadata: { a: "b" } },
+    [
+      "runs.start",
+      { agent: "a-1", message: "Hello", key: "k-1", metadata: { a: "b" }, operator: "noura" },
+    ],
   ],
   [
     "runs again",

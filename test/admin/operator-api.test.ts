@@ -257,6 +257,9 @@ test("its document is valid, complete, and apart from the public one", async () 
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
   // The stream of changes is no operation.
   expect(operations).toHaveLength(OPERATIONS.length + 1);
+  const { parameters } = document.paths["/operator/v1/runs"]!.get as { parameters: object[] };
+  const written = { in: "query", style: "deepObject", explode: true };
+  expect(parameters).toContainEqual(expect.objectContaining({ name: "metadata", ...written }));
   const { "..4096 characters": names, ...bounds } = listBounds(document);
   expect(names).toContain("accountsHold.reason accountsHold?name");
   expect(bounds).toEqual({
@@ -277,6 +280,7 @@ test("its document is valid, complete, and apart from the public one", async () 
     "1..60 characters": "approvalsLink.for",
     "..200 characters": "runsCount?text runsList?text",
     "..256 characters": "find?text",
+    "..512 characters": "runsCount?metadata{} runsList?metadata{} runsStart.metadata{}",
     "..958 characters": "approvalsReject.answer",
     "0..":
       "keysRotate.overlap_ms requestsFollow?slower_than_ms requestsList?slower_than_ms " +

@@ -52,6 +52,35 @@ test("a run acts for the key that made the agent's version, and its row names th
   expect(JSON.stringify(entry)).not.toContain("Hello");
 });
 
+test("a run keeps the metadata that it is started with, and is found by it", async () => {
+  front = await startRuns();
+  const act = (operation: "start" | "list" | "count", asked: object): Promise<unknown> =>
+    perform(front!.app.admin, runOperations[operation] as never, asked as never, ACTOR);
+  const { id: agent } = front.agent;
+  const metadata = { ticket: "A-17", "": "empty", ["__proto__"]: "own" };
+  const run = (await act("start", { agent, message: "Hello", metadata })) as Json;
+  expect(run.metadata).toEqual(metadata);
+  expect((await front.read(`/v1/runs/${run.id}`)).metadata).toEqual(metadata);
+  await start(agent);
+  const list = async (pairs: object) =>
+    ((await act("list", { metadata: pairs })) as Json[]).map(({ id }) => id);
+  expect(await list({ ticket: "A-17" })).toEqual([run.id]);
+  expect(await list(metadata)).toEqual([run.id]);
+  expect(await list({ ticket: "A-1" })).toEqual([]);
+  expect(await act("count", { metadata: { ticket: "A-17" } })).toMatchObject({
+    counts: { queued: 1 },
+  });
+  const long = { ticket: "x".repeat(513) };
+  for (const [operation, asked] of [
+    ["start", { agent, message: "Hello", metadata: long }],
+    ["list", { metadata: long }],
+    ["count", { metadata: long }],
+  ] as const) {
+    const says = "`metadata` must have texts of at most 512 characters as values.";
+    expect(await act(operation, asked).catch(({ message }: Error) => message)).toBe(says);
+  }
+});
+
 test("a run is started again with the same input, for the same key", async () => {
   front = await startRuns();
   const first = await front.begin({ input: { message: "Pay." } });

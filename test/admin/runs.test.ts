@@ -13,7 +13,7 @@ const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
 const ACTOR = { kind: "operator", name: "noura", via: "test" } as never;
 const ANY: RunListOptions = {
   ...{ account: null, agent: null, status: null, trigger_kind: null, since: null, text: null },
-  ...{ stage: null, before: null, limit: 20 },
+  ...{ metadata: null, stage: null, before: null, limit: 20 },
 };
 
 test("runs are listed newest first, by account, agent or status", async () => {

@@ -146,7 +146,11 @@ const LINES: Record<string, readonly string[]> = {
   "agents evaluation": ["agents evaluation UNKNOWN", "agents evaluation UNKNOWN --cancel"],
   "agents hold": ["agents hold AGENT --reason Circles", "agents hold UNKNOWN"],
   "agents release": ["agents release AGENT"],
-  "runs list": ["runs list", "runs list --json --limit 1", "runs list --status nonsense"],
+  "runs list": [
+    ...["runs list", "runs list --json --limit 1", "runs list --status nonsense"],
+    "runs list --metadata ticket=A-17 --metadata a=b --json",
+    `runs list --metadata ticket=${"x".repeat(513)}`,
+  ],
   "runs count": ["runs count", "runs count --since 1h --json", "runs count --trigger nonsense"],
   "runs failures": ["runs failures", "runs failures --since 1h --json"],
   "runs usage": ["runs usage", "runs usage --json"],
@@ -154,7 +158,8 @@ const LINES: Record<string, readonly string[]> = {
   "runs follow": ["runs follow RUN", "runs follow RUN --json", "runs follow UNKNOWN"],
   "runs start": [
     "runs start AGENT Hello",
-    "runs start AGENT Hello --follow",
+    "runs start AGENT Hello --metadata ticket=A-17 --metadata a=b --follow",
+    "runs start AGENT Hello --metadata ticket",
     "runs start UNKNOWN x",
   ],
   "runs again": ["runs again RUN --key KEY", "runs again RUN --recorded", "runs again UNKNOWN"],

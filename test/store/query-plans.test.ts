@@ -50,7 +50,7 @@ const scans = (plan: readonly string[]) =>
 
 const EVERY_RUN: RunSearch = {
   ...{ account_id: null, agent_id: null, status: null, trigger_kind: null },
-  ...{ since: null, text: null },
+  ...{ since: null, text: null, metadata: null },
 };
 const OWNED = { ...EVERY_RUN, account_id: "a-1" };
 

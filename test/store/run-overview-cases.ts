@@ -7,19 +7,20 @@ import { claimRuns, end, start } from "./run-acts.ts";
 
 const ANY: RunSearch = {
   ...{ account_id: null, agent_id: null, status: null, trigger_kind: null },
-  ...{ since: null, text: null },
+  ...{ since: null, text: null, metadata: null },
 };
 const ALL = { before: null, size: 10 };
 
 /** r-1 and r-3 have ended, r-2 has one step, r-4 is queued; r-5 is another account's. */
 async function setup(stores: Stores): Promise<void> {
-  await start(stores, "r-1", { input: { message: "Pay 7%" }, trigger_kind: "cron" });
+  const metadata = { ticket: "A-17", note: 'a,"b":"c' };
+  await start(stores, "r-1", { input: { message: "Pay 7%" }, trigger_kind: "cron", metadata });
   for (const id of ["r-2", "r-3"]) await start(stores, id, { created_at: BEGIN + 1 });
   await claimRuns(stores);
   await stores.runs.note(makeRecord("r-2", { steps: [makeStep("s-1")] }));
   await end(stores, "r-1", "failed");
   await end(stores, "r-3");
-  await start(stores, "r-4", { agent_id: "g-2" });
+  await start(stores, "r-4", { agent_id: "g-2", metadata: { ticket: "A-17" } });
   await start(stores, "r-5", { account_id: "a-2" });
 }
 
@@ -42,6 +43,8 @@ export const runOverviewCases: Case[] = [
       expect(await list({}, "r-4")).toEqual(["r-2"]);
       expect(await list({ account_id: "a-1", status: "queued" })).toEqual(["r-4"]);
       expect(await list({ since: BEGIN + 1, account_id: "a-1" })).toEqual(["r-4", "r-2"]);
+      expect(await list({ metadata: { ticket: "A-17" } })).toEqual(["r-4"]);
+      expect(await list({ metadata: { ticket: "A-17", note: "" } })).toEqual([]);
     },
   },
   {
@@ -64,6 +67,11 @@ export const runOverviewCases: Case[] = [
       expect(await list({ trigger_kind: "cron", agent_id: "g-1" })).toEqual(["r-1"]);
       for (const text of ["pay 7%", "Y 7%", "R-1"]) expect(await list({ text })).toEqual(["r-1"]);
       for (const text of ["pay_7", "7%%", "pa!y"]) expect(await list({ text })).toEqual([]);
+      const ticket = { ticket: "A-17" };
+      expect(await list({ metadata: { note: 'a,"b":"c', ...ticket } })).toEqual(["r-1"]);
+      expect(await list({ metadata: { ticket: "A-1" } })).toEqual([]);
+      expect(await list({ metadata: { ...ticket, note: "a" } })).toEqual([]);
+      expect(await list({ metadata: { b: "c" } })).toEqual([]);
     },
   },
   {

@@ -5,11 +5,13 @@ import {
   RERUN_TOOLS,
   RerunRun,
   RunComparison,
+  SentMetadata,
   STAGES,
   STATUSES,
   TRIGGER_KINDS,
+  validateMetadata,
 } from "../../agents/index.ts";
-import { FilledText, oneOf, show } from "../../platform/schema.ts";
+import { FilledText, oneOf, show, withRules } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { defineOperation } from "../operation.ts";
 import { OperatorRound, OperatorRun, OperatorStep, showStep } from "../run-view.ts";
@@ -40,6 +42,10 @@ const audit = {
 
 const SEARCH_CHARACTERS_MAX = 200;
 
+const metadataOf = (description: string) =>
+  Type.Optional(Type.Unsafe<Record<string, string>>({ ...SentMetadata, description }));
+const rules = { metadata: ({ metadata }: { metadata?: object }) => validateMetadata(metadata) };
+
 const search = {
   account,
   agent: Type.Optional(idOf("agent")),
@@ -51,6 +57,9 @@ const search = {
     "A part of the id, or of the first 4,096 characters of the input; case is ignored.",
     SEARCH_CHARACTERS_MAX,
   ),
+  metadata: metadataOf(
+    "Texts that the metadata of the runs has, each by its name: `metadata[ticket]=A-17`.",
+  ),
 };
 
 const readTyped = (asked: Partial<TypedRunSearch>): TypedRunSearch => ({
@@ -60,6 +69,7 @@ const readTyped = (asked: Partial<TypedRunSearch>): TypedRunSearch => ({
   trigger_kind: asked.trigger_kind ?? null,
   since: asked.since ?? null,
   text: asked.text ?? null,
+  metadata: asked.metadata ?? null,
 });
 
 export const runOperations = {
@@ -68,15 +78,18 @@ export const runOperations = {
     method: "GET",
     path: "/runs",
     summary: "List the newest runs.",
-    input: input({
-      ...search,
-      status: Type.Optional(oneOf(STATUSES, "Status of the runs.")),
-      stage: Type.Optional(
-        oneOf(STAGES, "`active`: runs that have not ended; `ended`: the others."),
-      ),
-      before: Type.Optional(idOf("run")),
-      limit,
-    }),
+    input: withRules(
+      input({
+        ...search,
+        status: Type.Optional(oneOf(STATUSES, "Status of the runs.")),
+        stage: Type.Optional(
+          oneOf(STAGES, "`active`: runs that have not ended; `ended`: the others."),
+        ),
+        before: Type.Optional(idOf("run")),
+        limit,
+      }),
+      rules,
+    ),
     reply: Type.Array(ListedRun),
     async run({ runs }, asked) {
       const found = await runs.list({
@@ -93,7 +106,7 @@ export const runOperations = {
     method: "GET",
     path: "/run-counts",
     summary: "Count runs by status: those that have not ended, and those accepted since.",
-    input: input(search),
+    input: withRules(input(search), rules),
     reply: RunCount,
     async run({ runs }, asked) {
       const { counts, isPartial } = await runs.count(readTyped(asked));
@@ -116,11 +129,15 @@ export const runOperations = {
     method: "POST",
     path: "/agents/:agent/runs",
     summary: "Start a run of an agent's current version, which acts for a key of its account.",
-    input: input({
-      agent: idOf("agent"),
-      message: FilledText("Message of the run.", MESSAGE_CHARACTERS_MAX),
-      key: Type.Optional(idOf("key")),
-    }),
+    input: withRules(
+      input({
+        agent: idOf("agent"),
+        message: FilledText("Message of the run.", MESSAGE_CHARACTERS_MAX),
+        metadata: metadataOf("Texts that are kept with the run, each by its name."),
+        key: Type.Optional(idOf("key")),
+      }),
+      rules,
+    ),
     reply: OperatorRun,
     audit: {
       ...audit,

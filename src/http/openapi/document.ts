@@ -19,7 +19,7 @@ import {
   PARAMETERS,
 } from "./components.ts";
 import { findOperation, TAGS } from "./operations.ts";
-import { collect, refer, type SpecObject, shareResponses, strip } from "./schemas.ts";
+import { collect, refer, type SpecObject, shareResponses, strip, styleOf } from "./schemas.ts";
 
 const EVERYWHERE: ErrorCode[] = ["rate_limit_exceeded", "service_unavailable"];
 const WITH_KEY: ErrorCode[] = [
@@ -92,8 +92,7 @@ function describeParameters(place: "path" | "query", schema?: TObject): SpecObje
   return Object.entries(schema?.properties ?? {}).map(([name, field]) => {
     const { description, ...rest } = strip(field);
     const required = schema!.required?.includes(name) ?? false;
-    const style = rest.type === "object" ? { style: "deepObject", explode: true } : {};
-    return { name, in: place, required, description, ...style, schema: rest };
+    return { name, in: place, required, description, ...styleOf(rest), schema: rest };
   });
 }
 

@@ -2,7 +2,7 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import { type OperatorRouteSpec, splitInput } from "../operator-route.ts";
 import type { OperatorStreamSpec } from "../operator-stream.ts";
-import { collect, refer, type SpecObject, strip } from "./schemas.ts";
+import { collect, refer, type SpecObject, strip, styleOf } from "./schemas.ts";
 
 const ERRORS: Readonly<Record<number, string>> = {
   400: "The input is not valid, or the change is not possible.",
@@ -147,6 +147,6 @@ function describeParameters(place: "path" | "query", schema: TObject | undefined
   return Object.entries(schema?.properties ?? {}).map(([name, field]) => {
     const { description, ...rest } = strip(field as TSchema);
     const required = place === "path" || (schema!.required ?? []).includes(name);
-    return { name, in: place, required, description, schema: rest };
+    return { name, in: place, required, description, ...styleOf(rest), schema: rest };
   });
 }

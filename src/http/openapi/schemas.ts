@@ -11,6 +11,10 @@ export function refer(schema: TSchema): SpecObject {
 
 const referTo = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
+/** Returns how a parameter is written, where it is an object. */
+export const styleOf = ({ type }: SpecObject): SpecObject =>
+  type === "object" ? { style: "deepObject", explode: true } : {};
+
 /** Returns a schema's own content, with inner named ones as `$ref`. */
 export function strip(schema: TSchema): SpecObject {
   const walk = (value: unknown): unknown => {

@@ -5,6 +5,7 @@ import { type Db, none, type Sql, sql } from "../../../database/index.ts";
 import { maybe } from "../../../platform/schema.ts";
 import { RunRow, type TriggerKind } from "../run.ts";
 import type { Status } from "../transitions.ts";
+import { havingPairs } from "./reads.ts";
 
 /** Searches and titles use the first characters of the stored input only. */
 const INPUT_CHARACTERS = 4_096;
@@ -38,6 +39,8 @@ export interface RunSearch {
   since: number | null;
   /** A part of the id or of the input, in any case of its letters. */
   text: string | null;
+  /** Pairs that the metadata of a run must have. */
+  metadata: Readonly<Record<string, string>> | null;
 }
 
 /** Up to `size` runs before that one, the newest first. */
@@ -127,7 +130,7 @@ function rowsBefore({ account_id: owner }: RunSearch, before: string | null): Sq
     ORDER BY number DESC`;
 }
 
-function matching({ text, since, ...search }: RunSearch): Sql {
+function matching({ text, since, metadata, ...search }: RunSearch): Sql {
   const { account_id: owner, agent_id: agent } = search;
   return sql`
     ${owner === null ? none : sql`AND account_id = ${owner}`}
@@ -135,7 +138,8 @@ function matching({ text, since, ...search }: RunSearch): Sql {
     ${search.status === null ? none : sql`AND status = ${search.status}`}
     ${search.trigger_kind === null ? none : sql`AND trigger_kind = ${search.trigger_kind}`}
     ${since === null ? none : sql`AND created_at >= ${since}`}
-    ${text === null ? none : containing(text)}`;
+    ${text === null ? none : containing(text)}
+    ${havingPairs(metadata ?? {})}`;
 }
 
 function containing(text: string): Sql {

@@ -111,7 +111,7 @@ function ofTrigger(kind: TriggerKind): Sql {
  * The column is JSON of one object of texts. A quote behind `{` or `,` begins a name there: inside
  * a text a backslash stands before it.
  */
-function havingPairs(metadata: RunFilter["metadata"]): Sql {
+export function havingPairs(metadata: RunFilter["metadata"]): Sql {
   const has = (text: string) => sql`REPLACE(runs.metadata, ${text}, '') <> runs.metadata`;
   return Object.entries(metadata).reduce((conditions, [name, value]) => {
     const pair = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
