@@ -5,11 +5,13 @@ export {
   APPROVAL_STATUSES,
   type Evaluation,
   FINAL as FINAL_STATUSES,
+  IMAGE_TYPES,
   type LiveSnapshot,
   REASON_CHARACTERS_MAX,
   RISKS,
   STATUSES,
   TRIGGER_KINDS,
+  writeImage,
 } from "../agents/index.ts";
 export {
   loadRecorder,

@@ -12,6 +12,8 @@ export interface RunActor {
 export interface OperatorRunStart extends RunActor {
   agent: string;
   message: string;
+  /** Addresses of images. */
+  images?: readonly string[];
   metadata?: Record<string, string>;
 }
 
@@ -45,9 +47,13 @@ export function createRunStarts(deps: AdminDeps) {
   return {
     findCaller,
     /** Starts a run for a key, which may not decide its approvals. */
-    async start({ agent, key, ...request }: OperatorRunStart): Promise<RunRow> {
+    async start(asked: OperatorRunStart): Promise<RunRow> {
+      const { agent, key, message, images = [], ...request } = asked;
       const { caller, agent_id } = await findCaller(agent, key);
-      return explainApiError(() => starts.start(caller, { agent_id, ...request }));
+      return explainApiError(async () => {
+        const question = starts.readQuestion(message, images);
+        return starts.start(caller, { ...request, ...question, agent_id });
+      });
     },
     /** Starts a run with the same input; `how` makes it one that repeats the record. */
     async startAgain(run: RunRow, how: RerunRun | null, actor: RunActor): Promise<RunRow> {

@@ -23,6 +23,7 @@ export { type AgentsModule, createAgents } from "./module.ts";
 export { createRunSweeps } from "./retention.ts";
 export { RunComparison } from "./runs/compare.ts";
 export type { LiveSnapshot } from "./runs/events/frames.ts";
+export { TYPES_SENTENCE as IMAGE_TYPES, writeData as writeImage } from "./runs/images.ts";
 export { createOperatorStarts } from "./runs/operator-starts.ts";
 export {
   measureRun,
@@ -33,7 +34,7 @@ export {
   STAGES,
 } from "./runs/overview.ts";
 export { createRunQueries, type RunQueries } from "./runs/queries.ts";
-export { MESSAGE_CHARACTERS_MAX } from "./runs/question.ts";
+export { MESSAGE_CHARACTERS_MAX, SentImages } from "./runs/question.ts";
 export { RerunRun } from "./runs/rerun.ts";
 export { RoundContext, RunRound } from "./runs/round.ts";
 export { createRoundReader } from "./runs/round-reader.ts";

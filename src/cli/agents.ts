@@ -13,7 +13,8 @@ import {
   UsageError,
 } from "./command.ts";
 import { drawDiff } from "./comparisons.ts";
-import { evaluate, evaluation, readJsonFile } from "./evaluation.ts";
+import { evaluate, evaluation } from "./evaluation.ts";
+import { readJsonFile } from "./file-input.ts";
 import { call } from "./operations.ts";
 import {
   drawRow,

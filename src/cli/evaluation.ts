@@ -6,7 +6,6 @@ import {
   type PerformOperation,
 } from "../admin/index.ts";
 import { createSystemClock, wait } from "../platform/clock.ts";
-import { type JsonObject, readObject } from "../platform/json.ts";
 import {
   type Command,
   type CommandInput,
@@ -16,13 +15,12 @@ import {
   readWord,
   UsageError,
 } from "./command.ts";
+import { readJsonFile, readTextFile } from "./file-input.ts";
 import { call, operate } from "./operations.ts";
 import { escapeHidden, layOutTable, type Output, quote, quoteWhole } from "./output.ts";
 import { explainNoServer } from "./served.ts";
-import { readAll } from "./standard-input.ts";
 
 const POLL_INTERVAL_MS = 1_000;
-const FILE_BYTES_MAX = 262_144;
 const FORMATS = ["table", "junit", "json"] as const;
 
 type ShownEvaluation = Omit<Evaluation, "created_at" | "finished_at"> & {
@@ -113,7 +111,7 @@ function print(output: Output, found: ShownEvaluation, draw: DrawEvaluation): nu
 const drawLine: DrawEvaluation = (_, found) => `${quoteWhole(found)}\n`;
 
 async function readRuns(input: CommandInput): Promise<string[] | undefined> {
-  const text = await readFile(input, "runs");
+  const text = await readTextFile(input, "runs");
   const ids = text?.split(/[\s",[\]]+/).filter((id) => id !== "");
   if (ids?.length === 0) throw new UsageError("the file of --runs names no run");
   return ids;
@@ -124,31 +122,6 @@ async function readChecks(input: CommandInput): Promise<Evaluation["checks"] | u
   if (file === undefined) return undefined;
   if (Array.isArray(file.checks)) return file.checks as Evaluation["checks"];
   throw new UsageError('the file of --checks is such as {"checks": [{"end": "succeeded"}]}');
-}
-
-/** Reads an object from the file that a flag names. */
-export async function readJsonFile(
-  input: CommandInput,
-  flag: string,
-): Promise<JsonObject | undefined> {
-  const text = await readFile(input, flag);
-  if (text === undefined) return undefined;
-  try {
-    return readObject(JSON.parse(text));
-  } catch (error) {
-    throw new UsageError(`the file of --${flag} is no JSON: ${(error as Error).message}`);
-  }
-}
-
-async function readFile(input: CommandInput, flag: string): Promise<string | undefined> {
-  const path = readText(input, flag);
-  if (path === undefined) return undefined;
-  try {
-    return await readAll(Bun.file(path).stream(), FILE_BYTES_MAX, `the file of --${flag}`);
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    throw new UsageError(`--${flag} ${path}: ${(error as Error).message}`);
-  }
 }
 
 const COLUMNS = ["run", "result", "end", "rounds", "calls", "tokens", "cost", "ms", "text"];

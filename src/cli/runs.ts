@@ -26,7 +26,7 @@ import { LivePrinter } from "./live.ts";
 import { call, operate } from "./operations.ts";
 import { drawRow, type Output, printRow, printTable, quote, quoteWhole } from "./output.ts";
 import { followRun, pendingOf, readSteps, type ShownRow } from "./run-follower.ts";
-import { readMetadata } from "./run-input.ts";
+import { readImages, readMetadata } from "./run-input.ts";
 import { explainNoServer } from "./served.ts";
 import { runUsage } from "./usage.ts";
 
@@ -239,6 +239,10 @@ export const commands: readonly Command[] = [
     args: ["AGENT_ID", "TEXT"],
     flags: {
       key: { takes: "KEY_ID", help: "key to act for (default the one that made the agent)" },
+      image: {
+        ...{ takes: "FILE|URL", multiple: true },
+        help: "PNG, JPEG, WebP or GIF that its model sees; repeatable",
+      },
       metadata: { ...metadata, help: "text that is kept with it; repeatable" },
       follow: { help: "print its steps until it ends; exit code 1 unless it succeeds" },
       json: { help: "one JSON document: the run; with --follow one per line" },
@@ -250,7 +254,7 @@ export const commands: readonly Command[] = [
       const [agent, message] = input.args as [string, string];
       const request = {
         ...{ agent, message, key: readText(input, "key") },
-        metadata: readMetadata(input),
+        ...{ images: await readImages(input), metadata: readMetadata(input) },
       };
       const fault = hasFlag(input, "follow") ? await explainNoServer(input) : undefined;
       return operate(input, async (perform) => {

@@ -24,10 +24,16 @@ export function readInput(bytesMax: number, what: string): Promise<string> {
 
 /** Reads a whole text; `what` names it in the refusal of a longer one. */
 export async function readAll(
+  ...input: [stream: AsyncIterable<Uint8Array>, bytesMax: number, what: string]
+): Promise<string> {
+  return (await readBytes(...input)).toString();
+}
+
+export async function readBytes(
   stream: AsyncIterable<Uint8Array>,
   bytesMax: number,
   what: string,
-): Promise<string> {
+): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of stream) {
@@ -35,7 +41,7 @@ export async function readAll(
     if (size > bytesMax) throw new UsageError(`${what} has at most ${bytesMax} bytes`);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString();
+  return Buffer.concat(chunks);
 }
 
 async function readHidden({ say }: Pick<Output, "say">): Promise<string> {

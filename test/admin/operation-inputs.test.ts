@@ -41,6 +41,7 @@ const SEARCH = {
   ...{ account: "acme", agent: "a-1", status: "failed", trigger_kind: "schedule" },
   ...{ since: "1h", text: "Hello", metadata: { ticket: "A-17" } },
 };
+const BESIDE = { metadata: { ticket: "A-17" }, images: ["https://images.example.org/a.gif"] };
 const NO_KEY = {
   ...{ account: null, name: null, is_internal: false, scopes: [], models: null },
   ...{ max_output_tokens: null, lifetimeMs: null },
@@ -252,11 +253,8 @@ const GIVEN: Row[] = [
   ["runs count", SEARCH, ["runs.count", SEARCH]],
   [
     "runs start",
-    { agent: "a-1", message: "Hello", key: "k-1", metadata: { a: "b" } },
-    [
-      "runs.start",
-      { agent: "a-1", message: "Hello", key: "k-1", metadata: { a: "b" }, operator: "noura" },
-    ],
+    { agent: "a-1", message: "Hello", key: "k-1", ...BESIDE },
+    ["runs.start", { agent: "a-1", message: "Hello", key: "k-1", ...BESIDE, operator: "noura" }],
   ],
   [
     "runs again",

@@ -289,6 +289,8 @@ test("its document is valid, complete, and apart from the public one", async () 
       "agentsEvaluations?limit agentsVersions?limit approvalsList?limit auditList?limit requestsList?limit " +
       "runsList?limit triggersFires?limit webhooksDeliveries?limit",
     "..128 items": "agentsCreate.tools",
+    "..8 items": "runsStart.images",
+    "1..262144 characters": "runsStart.images[]",
     "1..64 characters":
       "agentsCreate.tools[] agentsEvaluate.checks[].called.tool " +
       "agentsEvaluate.checks[].not_called.tool",

@@ -128,6 +128,43 @@ test("a run that is started again has the same images, without fetching them", a
   ]);
 });
 
+test("a run is asked about images beside its message, as they are checked for a key", async () => {
+  const model = (id: string, more = "") =>
+    `[[models]]\nid = "${id}"\nself_hosted = true\n${more}upstream = { kind = "stub" }\n`;
+  const seeing = model("seeing", 'capabilities = ["vision"]\n');
+  front = await startRuns({ more: seeing + model("blind") });
+  const { id: agent } = await front.createAgent({ model: "seeing" });
+  const { id: blind } = await front.createAgent({ model: "blind", name: "Blind" });
+  const ask = (images: string[], of = agent) =>
+    perform(
+      front!.app.admin,
+      runOperations.start,
+      { agent: of, message: "Look", images },
+      ACTOR,
+    ) as Promise<Json>;
+  const base64 = btoa("GIF89a");
+  const far = "https://images.example.org/a.gif";
+  const run = await ask([`data:image/png;base64,${base64}`, far]);
+  const image = (url: string) => ({ type: "image_url", image_url: { url } });
+  expect(run.input).toEqual({
+    message: "Look",
+    content: [{ type: "text", text: "Look" }, image("data:image/gif;base64,…"), image(far)],
+  });
+  expect(run.external_content).toBe(true);
+  expect(await front.store.listImages(run.id)).toEqual([
+    { place: 1, url: `data:image/gif;base64,${base64}` },
+  ]);
+  expect((await ask([])).input).toEqual({ message: "Look" });
+  const sent = `data:image/gif;base64,${base64}`;
+  const refusals: [string[], string][] = [
+    [[sent, "data:image/gif;base64,eHg="], "`images.1` must be a PNG, JPEG, WebP or GIF"],
+    [["http://images.example.org/a.gif"], "The URL must begin with https://."],
+    [Array(9).fill(far), "`images` must have at most 8 items"],
+  ];
+  for (const [images, says] of refusals) await expect(ask(images)).rejects.toThrow(says);
+  await expect(ask([sent], blind)).rejects.toThrow("has no capability `vision`");
+});
+
 test("a run that a key starts names no operator", async () => {
   front = await startRuns();
   const { id } = await front.begin();

@@ -5,6 +5,7 @@ import {
   RERUN_TOOLS,
   RerunRun,
   RunComparison,
+  SentImages,
   SentMetadata,
   STAGES,
   STATUSES,
@@ -133,6 +134,7 @@ export const runOperations = {
       input({
         agent: idOf("agent"),
         message: FilledText("Message of the run.", MESSAGE_CHARACTERS_MAX),
+        images: Type.Optional(SentImages),
         metadata: metadataOf("Texts that are kept with the run, each by its name."),
         key: Type.Optional(idOf("key")),
       }),

@@ -45,6 +45,12 @@ export function readData(url: string): string | null {
   return type === null ? null : `data:${type};base64,${base64}`;
 }
 
+/** Writes an image as a `data:` URL of the type that its bytes show; null: they are none. */
+export function writeData(bytes: Uint8Array): string | null {
+  const type = detectType(bytes);
+  return type && `data:${type};base64,${Buffer.from(bytes).toString("base64")}`;
+}
+
 function detectType(bytes: Uint8Array): string | null {
   const begin = Buffer.from(bytes.subarray(0, SNIFFED_BYTES)).toString("latin1");
   return TYPES.find(([, at, text]) => begin.startsWith(text, at))?.[0] ?? null;
@@ -149,7 +155,8 @@ async function fetchImage(
     return fail(`The server answered with status ${status}.`, mayRetry);
   }
   if (truncated) return fail(`It is longer than the ${bytesMax} bytes that it may have.`);
-  const type = detectType(body);
-  if (type === null) return fail(`What the server sent is not ${TYPES_SENTENCE}.`);
-  return { ok: true, url: `data:${type};base64,${Buffer.from(body).toString("base64")}` };
+  const data = writeData(body);
+  return data === null
+    ? fail(`What the server sent is not ${TYPES_SENTENCE}.`)
+    : { ok: true, url: data };
 }

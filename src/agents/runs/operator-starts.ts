@@ -1,9 +1,11 @@
 // Starts of runs by operators, on a database that a server may be using.
 import type { Caller } from "../../access/index.ts";
+import { GuardedEgress } from "../../net/index.ts";
 import { agentStore } from "../definitions/store.ts";
 import { createOperatorDeps, type OperatorDepsOptions } from "../operator-deps.ts";
 import { createShownCatalog } from "../tools/catalog.ts";
 import { createPriceOf } from "../tools/prices.ts";
+import { readImageQuestion } from "./question.ts";
 import { planRerun, type RerunRun, readInput } from "./rerun.ts";
 import type { RunRow } from "./run.ts";
 import { type RunRequest, RunStarter } from "./start.ts";
@@ -16,7 +18,8 @@ export interface OperatorStart extends RunRequest {
 
 export function createOperatorStarts(options: OperatorDepsOptions) {
   const deps = createOperatorDeps(options);
-  const { database, settings } = deps;
+  const { database, settings, clock } = deps;
+  const egress = new GuardedEgress({ clock, allow: () => settings().egress.allow });
   const agents = database.bind(agentStore);
   const runs = database.bind(runStore);
   const starter = new RunStarter(deps, {
@@ -31,6 +34,9 @@ export function createOperatorStarts(options: OperatorDepsOptions) {
       const version = agent && (await agents.findVersion(id, agent.current_version));
       return version && { account_id: agent.account_id, ...version };
     },
+    /** Reads a message and the addresses of images beside it. */
+    readQuestion: (message: string, images: readonly string[]) =>
+      readImageQuestion(message, [...images], (url) => egress.validate(url)),
     readInput: (run: RunRow) => readInput(runs, run),
     planRerun: (run: RunRow, how: RerunRun) => planRerun({ runs, ids: deps.ids }, run, how),
     /** Checks a run of a trigger, whose fire starts it. */

@@ -64,23 +64,52 @@ export const RunQuestion = Type.Union(
   { description: about },
 );
 
+/** Images beside a message, as operators send them. */
+export const SentImages = Type.Array(Image.properties.image_url.properties.url, {
+  description:
+    "At most 8 images for a model with `vision`, behind the message: `data:` URLs, or https URLs " +
+    "that are fetched once at the start of the run.",
+  maxItems: IMAGES_MAX,
+});
+
 export interface Question {
   message: string;
   content?: MessagePart[];
   images?: StoredImage[];
 }
 
+type Validate = (url: string) => UrlCheck;
+type SentParts = Extract<Static<typeof RunQuestion>, { content: unknown }>["content"];
+
 /** Reads a question; `validate` checks an address before anything is stored. */
-export function readQuestion(
-  sent: Static<typeof RunQuestion>,
-  validate: (url: string) => UrlCheck,
-): Question {
+export function readQuestion(sent: Static<typeof RunQuestion>, validate: Validate): Question {
   if ("message" in sent) return { message: sent.message.toWellFormed() };
+  return readContent(sent.content, validate, (place) => `input.content.${place}.image_url.url`);
+}
+
+/** Reads a message and the images beside it. */
+export function readImageQuestion(
+  message: string,
+  images: Static<typeof SentImages>,
+  validate: Validate,
+): Question {
+  const parts: SentParts = [
+    { type: "text", text: message },
+    ...images.map((url) => ({ type: "image_url" as const, image_url: { url } })),
+  ];
+  return readContent(parts, validate, (place) => `images.${place - 1}`);
+}
+
+function readContent(
+  sent: SentParts,
+  validate: Validate,
+  nameImage: (place: number) => string,
+): Question {
   const images: StoredImage[] = [];
-  const content = sent.content.map((part, place): MessagePart => {
+  const content = sent.map((part, place): MessagePart => {
     if (part.type === "text") return { type: "text", text: readText(part.text, place) };
     const { url, detail } = part.image_url;
-    const at = `input.content.${place}.image_url.url`;
+    const at = nameImage(place);
     const stored = isData(url) ? readImage(url, at) : null;
     if (stored !== null) images.push({ place, url: stored });
     else requireUrl(validate(url), at);
