@@ -245,12 +245,12 @@ function testSilence(server: string): void {
 
   test("the lock's session is probed, so that the lock of a lost machine ends with it", async () => {
     const release = await lockPostgres(server, () => {});
-    const [holder] = await ask(`SELECT query, application_name FROM pg_locks
+    const holder = await ask(`SELECT query, application_name FROM pg_locks
       JOIN pg_stat_activity USING (pid) JOIN pg_database ON pg_database.oid = pg_locks.database
       WHERE locktype = 'advisory' AND objid = 7241987 AND pg_database.datname = current_database()`);
     expect(holder).toMatchObject({ application_name: "wadi" });
     for (const [name, value] of Object.entries({ idle: 5, interval: 5, count: 2 })) {
-      expect(holder!.query).toContain(`set_config('tcp_keepalives_${name}', '${value}', false)`);
+      expect(holder.query).toContain(`set_config('tcp_keepalives_${name}', '${value}', false)`);
     }
     await release();
   });
