@@ -1,8 +1,12 @@
 // A run continues after a crash as without one: cut after each transaction, it sends the same
 // requests and ends the same.
 import { expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
+import { createManualClock } from "../../support/clock.ts";
 import { createDraw } from "../../support/draw.ts";
 import { countRounds } from "../../support/rounds.ts";
 import { createCut } from "./cut.ts";
@@ -27,32 +31,38 @@ const plain = (asks: readonly unknown[]) =>
 
 type Options = Pick<TrialOptions, "tools" | "context_window">;
 
-/** Prepares a thread with this many ended runs. */
+/** Prepares a thread with this many ended runs, in a database that each trial gets a copy of. */
 async function prepare(model: Model, options: Options, runs_before: number) {
-  const trial = await openTrial(model, options);
+  const directory = mkdtempSync(join(tmpdir(), "wadi-replay-"));
+  const file = join(directory, "wadi.db");
+  const trial = await openTrial(model, { ...options, place: { kind: "sqlite", file } });
   await trial.engine.start();
   let thread_id: string | null = null;
   for (let n = 0; n < runs_before; n++) {
     thread_id = (await trial.ended(await trial.run(`Before ${n}.`, {}, thread_id))).thread_id;
   }
-  await trial.stop();
-  const { database, clock } = trial;
-  return { thread_id, database, clock };
+  await trial.close();
+  const image = readFileSync(file);
+  rmSync(directory, { recursive: true });
+  // A database in memory has no log beside it.
+  image.fill(1, 18, 20);
+  const now = trial.clock.now();
+  const copy = () => ({ place: { kind: "memory", image } as const, clock: createManualClock(now) });
+  return { thread_id, copy };
 }
 
 /** Returns the number of crashes, and requests and results of the run without one. */
 async function expectSame(model: Model, options: Options = {}, runs_before = 0) {
-  const prepared = await prepare(model, options, runs_before);
-  const whole = await openTrial(model, { ...options, ...prepared, seed: 2 });
+  const { thread_id, copy } = await prepare(model, options, runs_before);
+  const whole = await openTrial(model, { ...options, ...copy(), seed: 2 });
   await whole.engine.start();
-  const expected = await whole.ended(await whole.run("Go.", { id: "r" }, prepared.thread_id));
+  const expected = await whole.ended(await whole.run("Go.", { id: "r" }, thread_id));
 
   const results = await resultsOf(whole, "r");
 
   for (let writes = 1; ; writes++) {
-    const { thread_id, ...place } = await prepare(model, options, runs_before);
     const cut = createCut(writes);
-    const first = await openTrial(model, { ...options, ...place, ...cut.wraps, seed: 2 });
+    const first = await openTrial(model, { ...options, ...copy(), ...cut.wraps, seed: 2 });
     await first.engine.start();
     const id = await first.run("Go.", { id: "r" }, thread_id);
     const end = first.ended(id).then(() => "ended");
@@ -61,7 +71,8 @@ async function expectSame(model: Model, options: Options = {}, runs_before = 0) 
       await whole.close();
       return { deaths: writes - 1, asks: whole.asks, results };
     }
-    const second = await openTrial(model, { ...options, ...place, seed: 3 });
+    const { database, clock } = first;
+    const second = await openTrial(model, { ...options, database, clock, seed: 3 });
     await second.engine.start();
     const run = await second.ended(id);
     const { cost, usage, status, error, output } = expected;

@@ -25,6 +25,7 @@ import { processStore } from "../../../src/cluster/store.ts";
 import {
   type Bound,
   type Database,
+  type DatabaseLocation,
   openDatabase,
   sql,
   store,
@@ -127,6 +128,8 @@ export const untilAborted = (signal: AbortSignal) =>
 
 export interface TrialOptions {
   database?: Database;
+  /** Of a new database; by default in memory, and empty. */
+  place?: DatabaseLocation;
   clock?: ManualClock;
   version?: Partial<VersionRow>;
   tools?: readonly BuiltinTool[];
@@ -154,7 +157,7 @@ export type Trial = Awaited<ReturnType<typeof openTrial>>;
 export async function openTrial(model: Model, options: TrialOptions = {}) {
   const clock = options.clock ?? createManualClock();
   const ids = createSeededIds(options.seed ?? 1);
-  const place = await placeInMemory();
+  const place = options.place ?? (await placeInMemory());
   const onFailure = (failure: unknown) => {
     throw failure;
   };
