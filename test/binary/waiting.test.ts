@@ -4,7 +4,6 @@ import { openRoom, type Room } from "../support/binary.ts";
 
 /** Looks of the command 200 ms apart, so that it waits for three seconds. */
 const LOOKS = 15;
-const CPU_MS_MAX = 1_000;
 
 let room: Room;
 beforeAll(() => {
@@ -27,10 +26,12 @@ test("a waiting command takes no processor time between its looks", async () => 
       return Response.json(looks < LOOKS ? [draining] : []);
     },
   });
+  const startedAt = performance.now();
   const args = ["processes", "drain", "1", "--server", server.url.origin];
   const command = room.start(args, { env: { WADI_OPERATOR_TOKEN: "t" } });
   const { code, stdout } = await command.ended;
   expect([code, looks]).toEqual([0, LOOKS]);
   expect(stdout).toContain("state: ended");
-  expect(command.cpuMs()).toBeLessThan(CPU_MS_MAX);
+  // One that polls the loop without a pause uses all of the time.
+  expect(command.cpuMs()).toBeLessThan((performance.now() - startedAt) / 2);
 });
