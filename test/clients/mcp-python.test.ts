@@ -19,7 +19,7 @@ test.skipIf(!isThere).each([
   await fetch(`${url}/v1/agents`, { method: "POST", headers, body });
   const program = join(import.meta.dir, "mcp_client.py");
   expect(JSON.parse(await runPython(program, [url, key, mode]))).toEqual({
-    ...{ revision, tools: "guide", said: "You said: Hello there", progress: [[1, true]] },
+    ...{ revision, tools: "guide", said: "Slowly.", progress: [[1, true]] },
     ...{ status: "succeeded", wrong: true, failure: -32_602 },
   });
 });

@@ -20,7 +20,8 @@ async def main():
 
     async with Client(transport, mode=mode) as client:
         tools = await client.list_tools()
-        ask = {"message": "Hello there"}
+        # Not over before the first look at it, which is told as progress.
+        ask = {"message": "!delay 300ms\n!say Slowly."}
         result = await client.call_tool("guide", ask, progress_callback=note)
         run_id = result.structured_content["run_id"]
         read = await client.call_tool("get_run", {"run_id": run_id, "wait_seconds": 5})
