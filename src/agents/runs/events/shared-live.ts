@@ -187,6 +187,8 @@ export class SharedLive implements Service, OtherReplies {
     this.#link = link;
     this.#isFresh = true;
     this.#isWarned = false;
+    // Asks of others may have been heard before there was a link for the answers.
+    for (const id of this.#readers.keys()) void this.#tell(id);
     for (const client of [subscriber, publisher]) client.onclose = () => this.#lose(link);
   }
 

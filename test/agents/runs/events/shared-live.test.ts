@@ -1,5 +1,6 @@
 // Live text of runs that other processes execute, told through a real Valkey server.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { RedisClient } from "bun";
 import { deltaFrame } from "../../../../src/agents/runs/events/frames.ts";
 import { LiveRuns } from "../../../../src/agents/runs/events/live.ts";
 import type { ReplyNews } from "../../../../src/agents/runs/events/live-mirror.ts";
@@ -14,6 +15,8 @@ import { createDraw } from "../../../support/draw.ts";
 import { countRounds } from "../../../support/rounds.ts";
 import { HAS_VALKEY, startValkey, type TestValkey } from "../../../support/valkey.ts";
 import { ask, follow, makeRow, rebuild, sum, text } from "./live-client.ts";
+
+type Subscribe = (channel: string, take: RedisClient.StringPubSubListener) => Promise<number>;
 
 test("pieces that wait too long for a slow connection become a snapshot", () => {
   const live = new LiveRuns();
@@ -65,7 +68,7 @@ function testProcesses(): void {
   });
   afterAll(() => valkey.stop());
 
-  const openProcess = async (installation = "i", renewEveryMs = 20) => {
+  const openProcess = async (installation = "i", renewEveryMs = 200) => {
     const live = new LiveRuns();
     const lines: string[] = [];
     const log = createLog(createSystemClock(), (line) => void lines.push(line), false);
@@ -122,6 +125,29 @@ function testProcesses(): void {
     expect(client.frames[1]).toMatchObject({ type: "message.delta", round: 1, index: 2 });
     const late = follow(other.live);
     expect(late.frames.map(sum)).toEqual(["snapshot 3 One two"]);
+  });
+
+  test("what is asked for while a process still connects is told once it has", async () => {
+    const other = await openProcess();
+    const client = follow(other.live);
+    while (((await valkey.send("PUBSUB", "CHANNELS", "*:p*")) as string[]).length === 0);
+    const { subscribe } = RedisClient.prototype;
+    const heard = Promise.withResolvers<void>();
+    using _ = spyOn(RedisClient.prototype, "subscribe").mockImplementation(async function (
+      this: RedisClient,
+      channel: string,
+      take: RedisClient.StringPubSubListener,
+    ) {
+      const listening = await (subscribe as Subscribe).call(this, channel, (text, from) => {
+        take(text, from);
+        if (text.includes('"runs":["r"]')) heard.resolve();
+      });
+      await heard.promise;
+      return listening;
+    } as never);
+    const one = await openProcess();
+    ask(one.live).send(text("Hel"));
+    await until(() => rebuild(client.frames)?.text === "Hel");
   });
 
   test("the pieces of a turn are one piece", async () => {
