@@ -150,7 +150,7 @@ export class SharedCounters implements Service {
    */
   async reserve(service: string, demand: SlotDemand): Promise<number | null> {
     const { keep, wanted } = demand;
-    // Without an answer it may have them; one that is not asked for them gives none.
+    // Without an answer the slots may be granted; without a request they are not.
     this.#slots.set(service, this.#canAsk ? Math.max(keep, wanted) : keep);
     const granted = await this.#decide(() => this.#hold(service, demand, true));
     if (granted !== null) this.#slots.set(service, Math.max(keep, granted));

@@ -23,8 +23,8 @@ const FLOCK_BYTES = 32;
 export const LOCK_FILE = "serve.lock";
 
 const POSTGRES_LOCK = 7_241_987;
-/** Has the server end within 15 seconds the session, and so the lock, of a machine that is lost. */
-const PROBES = Object.entries({ idle: 5, interval: 5, count: 2 })
+/** Keepalives of the lock's session: the server ends it 15 seconds after a machine is lost. */
+const KEEPALIVES = Object.entries({ idle: 5, interval: 5, count: 2 })
   .map(([name, value]) => `, set_config('tcp_keepalives_${name}', '${value}', false)`)
   .join("");
 const RECLAIM_EVERY_MS = 1_000;
@@ -195,7 +195,7 @@ class PostgresLock {
     // A standby has locks of its own: the session is ended, and the next one may meet the leader.
     const statement = `SELECT CASE WHEN pg_is_in_recovery()
       THEN pg_terminate_backend(pg_backend_pid()) AND NULL
-      ELSE pg_try_advisory_lock${suffix}(${POSTGRES_LOCK}) END AS taken${PROBES}`;
+      ELSE pg_try_advisory_lock${suffix}(${POSTGRES_LOCK}) END AS taken${KEEPALIVES}`;
     const [{ taken }] = await this.#session.unsafe(statement);
     if (taken === null) throw new ServerReadOnly();
     return taken;

@@ -5,7 +5,7 @@ import { counterStore } from "../../src/counters/store.ts";
 import type { DatabaseLocation } from "../../src/database/index.ts";
 import type { CompletionOk } from "../../src/models/index.ts";
 import { Replicas } from "../../src/models/replicas/replicas.ts";
-import { createSystemClock } from "../../src/platform/clock.ts";
+import { createSystemClock, yieldToEventLoop } from "../../src/platform/clock.ts";
 import { type Ground, openEmptiedServer } from "../support/database.ts";
 import { HAS_VALKEY, startValkey, type TestValkey } from "../support/valkey.ts";
 import {
@@ -224,7 +224,7 @@ function testProcesses(server: string): void {
       return Number(all[first!.epoch]!.split(" ")[1]);
     };
     first!.databaseProxy.swallow();
-    while ((await slots(first!, 4, 9)) !== null) await Bun.sleep(1);
+    while ((await slots(first!, 4, 9)) !== null);
     // It uses no more slots, and gives none away.
     for (let told = 0, last = await readEnd(); told < 3; ) {
       const next = await readEnd();
@@ -240,7 +240,7 @@ function testProcesses(server: string): void {
         .find()
         .catch(() => null))
     )
-      await Bun.sleep(1);
+      await yieldToEventLoop();
   }, 60_000);
 
   test("use no more slots in sum than there are, also while Valkey is away", async () => {

@@ -90,7 +90,7 @@ export class Tokens {
   }
 }
 
-/** A secret that is set anew buys new tokens. */
+/** Names the secret, too: tokens of an earlier one are not used with another. */
 const keyOf = ({ id, secret_set_at }: TokenOwner) => `${id} ${secret_set_at}`;
 
 /** RFC 6749, section 2.3.1: both parts are encoded as in a form. */

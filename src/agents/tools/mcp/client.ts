@@ -116,9 +116,9 @@ function mayBeReplaced(
   { method }: McpRequest,
 ): boolean {
   const code = outcome.ok ? outcome.answer.error?.code : undefined;
-  // A list can be asked for again whatever became of it.
+  // A second list does no harm.
   if (method === "tools/list" && code !== undefined) return true;
-  // A server with sessions may use the same statuses for arguments.
-  if (!isStateless) return code === UNSUPPORTED_REVISION || code === NO_METHOD;
-  return code === UNSUPPORTED_REVISION || UNREAD_STATUSES.has(outcome.status ?? 0);
+  if (code === UNSUPPORTED_REVISION) return true;
+  // With a session these statuses may be about the arguments, and its end would lose its state.
+  return isStateless && UNREAD_STATUSES.has(outcome.status ?? 0);
 }

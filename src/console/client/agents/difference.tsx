@@ -15,7 +15,7 @@ const LINES_MAX = 2_000;
 const LINE_CHARACTERS_MAX = 2_000;
 const SIGNS = { same: " ", removed: "−", added: "+" } as const;
 
-/** A number stands for so many lines that are far from every change. */
+/** Lines, and numbers of unchanged lines that are left out in their place. */
 type ShownLine = DiffLine | number;
 
 const isChange = ({ kind }: DiffLine) => kind !== "same";
